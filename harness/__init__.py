@@ -1,0 +1,1 @@
+"""The harness: specification, runner, store, measurement and command line."""

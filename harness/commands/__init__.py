@@ -1,0 +1,1 @@
+"""One file per group of commands of the command line."""

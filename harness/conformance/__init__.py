@@ -1,0 +1,1 @@
+"""Checks that validate plug-ins."""

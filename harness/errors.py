@@ -1,0 +1,85 @@
+"""The exceptions of cl-bench. Each says what happened, why, and what to try; each class has its exit code."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NOT_COMPARABLE = 3
+EXIT_INTERRUPTED = 130
+
+
+class ClBenchError(Exception):
+    """Base of every error that a user can act on.
+
+    Args:
+        what: What happened, as one sentence.
+        why: The reason, or empty.
+        hint: What to try, or empty.
+    """
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.why, self.hint = what, why, hint
+
+    def __str__(self) -> str:
+        """The three parts, one a line."""
+        parts = [self.what]
+        if self.why:
+            parts.append(f"  why: {self.why}")
+        if self.hint:
+            parts.append(f"  try: {self.hint}")
+        return "\n".join(parts)
+
+
+class UsageError(ClBenchError):
+    """The request itself is wrong; nothing was written."""
+
+    exit_code = EXIT_USAGE
+
+
+class UnknownNameError(UsageError):
+    """A name that nothing is registered under; carries the nearest ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        self.nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(self.nearest)}?" if self.nearest else f"known: {', '.join(known) or 'none'}"
+        super().__init__(f"unknown {kind}: {name!r}", hint=hint)
+
+
+class DataError(UsageError):
+    """A data file is absent or broken; names file, line and field."""
+
+
+class ModelError(UsageError):
+    """A model cannot be found, loaded or paired with another."""
+
+
+class NotComparableError(ClBenchError):
+    """Runs differ in something that makes their numbers incomparable."""
+
+    exit_code = EXIT_NOT_COMPARABLE
+
+
+class StoreError(ClBenchError):
+    """A run directory is damaged or does not belong to the spec in it."""
+
+
+class DivergedError(ClBenchError):
+    """Loss or weights became non-finite during a stage."""
+
+
+class NothingAcceptedError(ClBenchError):
+    """Data generation produced no usable row for a stage."""
+
+
+class InterruptedRunError(ClBenchError):
+    """The user stopped the run; finished stages and the last checkpoint are kept."""
+
+    exit_code = EXIT_INTERRUPTED

@@ -1,0 +1,1 @@
+"""One sampler interface; the local implementation."""

@@ -1,0 +1,1 @@
+"""Loading, fingerprints, vocabularies and the lab's weights."""

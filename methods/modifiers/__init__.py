@@ -1,0 +1,1 @@
+"""Modifiers that compose with any method."""

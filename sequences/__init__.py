@@ -1,0 +1,1 @@
+"""Task sequences (YAML) and their loader."""

@@ -1,0 +1,1 @@
+"""Tasks: examples and scorers."""

@@ -1,0 +1,1 @@
+"""The lab: a generated world with exact verifiers."""
