@@ -1,0 +1,60 @@
+"""A causal language model with its tokenizer and chat template: what students, aligners and teachers all are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cl_bench.tasks.base import Message
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(slots=True)
+class ChatModel:
+    """A model and the one way its prompts and completions become token ids.
+
+    Attributes:
+        model: The causal language model; fp32 weights.
+        tokenizer: Its tokenizer, with a chat template.
+        name: Name for people (``lab-m``, a hub id, a folder's name).
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    name: str
+
+    @property
+    def context_length(self) -> int:
+        """Longest sequence the model takes, in tokens."""
+        return int(self.model.config.max_position_embeddings)
+
+    @property
+    def end_id(self) -> int:
+        """Id of the token that ends a completion."""
+        return int(self.tokenizer.eos_token_id)
+
+    @property
+    def pad_id(self) -> int:
+        """Id used for padding; the end token where the tokenizer declares none."""
+        pad = self.tokenizer.pad_token_id
+        return int(pad) if pad is not None else self.end_id
+
+    def prompt_ids(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Ids of the rendered chat up to where the assistant's answer begins."""
+        text = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def completion_ids(self, text: str) -> tuple[int, ...]:
+        """Ids of an assistant's answer, with the end token."""
+        return (*self.tokenizer(text, add_special_tokens=False)["input_ids"], self.end_id)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of completion ids without special tokens, stripped."""
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+
+    def parameter_count(self) -> int:
+        """Number of weights, tied ones once."""
+        return sum(p.numel() for p in self.model.parameters())
