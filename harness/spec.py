@@ -1,0 +1,269 @@
+"""RunSpec, which decides a run's result and is hashed, and Execution, which says where and how and is not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from cl_bench.harness.errors import UsageError
+from cl_bench.harness.validation import build
+from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
+from cl_bench.methods.base import Precision
+
+RESULTS_VERSION = 1
+"""Raised when the same spec would give other numbers than before; part of the hash."""
+
+EvaluationSplit = Literal["test", "dev"]
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ComponentSpec(_Spec):
+    """A method or modifier.
+
+    Attributes:
+        name: Registered name.
+        settings: Every setting with its value, defaults included.
+        identity: Package version and hash of the module's source.
+    """
+
+    name: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    identity: str = ""
+
+
+class StageSpec(_Spec):
+    """One stage of a sequence.
+
+    Attributes:
+        task: Task trained on.
+        name: Unique row name (``chemistry``, ``chemistry-2``).
+        rows: Training rows used, by a seeded permutation; None for all.
+        epochs: Passes over the rows, in place of the method's own setting; None to keep that.
+    """
+
+    task: str
+    name: str
+    rows: int | None = Field(default=None, ge=1)
+    epochs: float | None = Field(default=None, gt=0)
+
+
+class SequenceSpec(_Spec):
+    """Stages in the order they are trained.
+
+    Attributes:
+        name: Name of the sequence.
+        order: "default", a named order, "random-SEED", or the stages joined by "+".
+        stages: The stages.
+    """
+
+    name: str
+    order: str = "default"
+    stages: tuple[StageSpec, ...] = Field(min_length=1)
+
+    @field_validator("stages")
+    @classmethod
+    def _names_are_unique(cls, stages: tuple[StageSpec, ...]) -> tuple[StageSpec, ...]:
+        names = [stage.name for stage in stages]
+        if len(set(names)) < len(names) or "base" in names:
+            raise ValueError("stage names must be unique and none may be 'base'")
+        return stages
+
+
+class ModelSpec(_Spec):
+    """A model by content.
+
+    Attributes:
+        name: Name for people.
+        fingerprint: Hash over weights, configuration and tokenizer files.
+        source: Folder or hub id it is loaded from; not part of the hash, since the content decides.
+    """
+
+    name: str
+    fingerprint: str
+    source: str = ""
+
+
+class TaskSpec(_Spec):
+    """A task that is evaluated: its name and what fixes its data and scorer."""
+
+    name: str
+    identity: dict[str, Any] = Field(default_factory=dict)
+
+
+class SuiteSpec(_Spec):
+    """A retention suite: its resolved entries, each with metric, chance, shots and data identity."""
+
+    name: str
+    tier: str = "full"
+    tasks: tuple[dict[str, Any], ...] = ()
+
+
+class EvaluationSpec(_Spec):
+    """Which rows are evaluated; the subsets are fixed permutations that do not depend on the run's seed.
+
+    Attributes:
+        split: "test", or "dev" while settings are being chosen.
+        rows: Most rows of each task; None for all.
+        ood_rows: Most out-of-distribution rows of each task; None for all, 0 for none.
+        suite_rows: Most rows of each retention task; None for what the suite's tier says.
+        system_prompt: System turn put before each evaluation prompt that has none; None for no such turn.
+    """
+
+    split: EvaluationSplit = "test"
+    rows: int | None = Field(default=None, ge=1)
+    ood_rows: int | None = Field(default=None, ge=0)
+    suite_rows: int | None = Field(default=None, ge=1)
+    system_prompt: str | None = None
+
+
+class RunSpec(_Spec):
+    """Everything that decides the result of one run, fully resolved.
+
+    Attributes:
+        results_version: Version of the program's numerics.
+        profile: Profile the values came from.
+        recipe: Recipe of method settings.
+        lab_version: Version of the generated world, or None off the lab.
+        method: The method, or None for the bound ``base``.
+        modifiers: Modifiers in the order they are applied.
+        bound: "base" (row 0 alone), "joint" (one stage over the union of the training sets), or None.
+        sequence: Stages.
+        data_source: Where task data come from.
+        tasks: Every task evaluated, in the sequence's order.
+        suite: Retention suite, or None.
+        evaluation: Rows evaluated.
+        model: The student.
+        aligner: The larger model, or None.
+        precision: Numeric formats and batch plan.
+        evaluation_batch_size: Rows scored together in evaluation.
+        seed: Run seed.
+        limit: Rows a stage and a task are cut to (a partial run), or None.
+        eval_every: Optimizer steps between evaluations within a stage, or None.
+    """
+
+    results_version: int = RESULTS_VERSION
+    profile: str
+    recipe: str
+    lab_version: int | None = None
+    method: ComponentSpec | None
+    modifiers: tuple[ComponentSpec, ...] = ()
+    bound: Literal["base", "joint"] | None = None
+    sequence: SequenceSpec
+    data_source: Literal["lab", "hub"]
+    tasks: tuple[TaskSpec, ...]
+    suite: SuiteSpec | None = None
+    evaluation: EvaluationSpec = EvaluationSpec()
+    model: ModelSpec
+    aligner: ModelSpec | None = None
+    precision: Precision = Precision()
+    evaluation_batch_size: int = Field(default=128, ge=1)
+    seed: int = Field(default=0, ge=0)
+    limit: int | None = Field(default=None, ge=1)
+    eval_every: int | None = Field(default=None, ge=1)
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _precision_keys(cls, value: Any) -> Any:
+        # Pydantic ignores unknown keys of a plain dataclass.
+        if isinstance(value, Mapping):
+            known = {item.name for item in fields(Precision)}
+            unknown = sorted(set(value) - known)
+            if unknown:
+                raise ValueError(f"unknown {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+        return value
+
+    @model_validator(mode="after")
+    def _method_fits_bound(self) -> RunSpec:
+        if (self.method is None) != (self.bound == "base"):
+            raise ValueError("a run has a method exactly when it is not the bound 'base'")
+        return self
+
+    def hash_payload(self) -> dict[str, Any]:
+        """What the digest covers: the whole spec except where model files lie."""
+        payload = self.model_dump(mode="json")
+        for role in ("model", "aligner"):
+            if payload[role] is not None:
+                del payload[role]["source"]
+        return payload
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, in hex; its first eight digits end the run directory's name."""
+        return hashlib.sha256(canonical_json(self.hash_payload()).encode()).hexdigest()
+
+    @property
+    def method_label(self) -> str:
+        """Name of the method directory: ``sft``, ``sft+replay``, ``joint-sft`` or ``base``."""
+        if self.method is None:
+            return "base"
+        label = "+".join((self.method.name, *(modifier.name for modifier in self.modifiers)))
+        return f"joint-{label}" if self.bound == "joint" else label
+
+    def relative_directory(self) -> PurePosixPath:
+        """Run directory below the output folder: ``sequence/method/model-order-sSEED-hash8``."""
+        leaf = f"{slug(self.model.name)}-{slug(self.sequence.order)}-s{self.seed}-{self.digest()[:8]}"
+        return PurePosixPath(slug(self.sequence.name), slug(self.method_label), leaf)
+
+    def to_yaml(self) -> str:
+        """The spec as YAML; ``from_yaml`` gives an equal spec back."""
+        return dump_yaml(self.model_dump(mode="json"))
+
+    @classmethod
+    def from_yaml(cls, text: str, where: str = "spec") -> RunSpec:
+        """Parse ``to_yaml``'s output.
+
+        Raises:
+            UsageError: Not YAML, an unknown key, or a value that does not fit.
+        """
+        content = parse_yaml(text, where)
+        if not isinstance(content, dict):
+            raise UsageError(f"{where}: expected a mapping", why=f"found {type(content).__name__}")
+        return build(cls, content, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Where and how a run is carried out; recorded in the manifest, not hashed.
+
+    Attributes:
+        output: Folder below which run directories are made.
+        data_root: Folder with the data sets, or None for the hub.
+        include_paths: Folders with the user's own methods, tasks, sequences and suites.
+        device: Torch device.
+        threads: CPU threads, or None for torch's choice.
+        offline: Never reach for the network.
+        progress: Show progress.
+        checkpoint_every_seconds: Time between checkpoints within a stage, or None.
+        checkpoint_every_steps: Optimizer steps between checkpoints within a stage, or None; goes before seconds.
+        keep_checkpoints: Keep the weights of all finished stages, or of the last alone.
+    """
+
+    output: Path = Path("runs")
+    data_root: Path | None = None
+    include_paths: tuple[Path, ...] = ()
+    device: str = "cpu"
+    threads: int | None = None
+    offline: bool = False
+    progress: bool = True
+    checkpoint_every_seconds: float | None = 60.0
+    checkpoint_every_steps: int | None = None
+    keep_checkpoints: Literal["all", "last"] = "all"
+
+
+def canonical_json(content: Any) -> str:
+    """JSON with sorted keys and no spaces; equal content gives equal text. NaN and infinity are refused."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def slug(name: str) -> str:
+    """A name as part of a path: letters, digits and ``. _ + -`` kept, everything else a hyphen."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.") or "unnamed"
