@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.methods.ledger import Ledger
 from cl_bench.tasks.base import Example, Score
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ class Context(ABC):
     cache: Cache
     progress: Progress
     checkpoints: StageCheckpoints
+    ledger: Ledger
     modifiers: Sequence[Modifier] = ()
 
     @abstractmethod

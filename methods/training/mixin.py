@@ -1,0 +1,253 @@
+"""What both trainers share: checkpoint and restore, modifiers, normalisation over the optimizer step, teachers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from cl_bench.harness.errors import DivergedError
+from cl_bench.harness.state_file import load_state, save_state
+from cl_bench.methods.base import Context, Method, Stage, Student
+from cl_bench.methods.ledger import Ledger
+from cl_bench.methods.training.settings import TrainingSettings
+from cl_bench.methods.training.teachers import Teacher
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments
+
+_STATE = "cl_bench_state"
+_LEDGER = "ledger.jsonl"
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a stage has done so far; survives a resume."""
+
+    steps: int = 0
+    trained_tokens: int = 0
+    forward_tokens: int = 0
+    teacher_tokens: int = 0
+    generated_tokens: int = 0
+    generation_prompt_tokens: int = 0
+
+
+@dataclass(slots=True)
+class TrainingSession:
+    """Everything one stage of training works on.
+
+    Attributes:
+        method: The method, for its ``training_state``.
+        student: Trained in place.
+        stage: Rows and scorer.
+        context: Checkpoints, seeds, progress, modifiers, ledger.
+        settings: The method's settings for this stage.
+        teachers: Teachers by name; updated after every optimizer step and kept in checkpoints.
+        counters: Work done, restored on resume.
+    """
+
+    method: Method
+    student: Student
+    stage: Stage
+    context: Context
+    settings: TrainingSettings
+    teachers: dict[str, Teacher] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+
+    def save(self, folder: Path) -> None:
+        """Write teachers, counters, states of method and modifiers, and the ledger into a checkpoint folder."""
+        state = {
+            "counters": asdict(self.counters),
+            "teachers": {name: teacher.state() for name, teacher in self.teachers.items()},
+            "method": self.method.training_state(),
+            "modifiers": [modifier.training_state() for modifier in self.context.modifiers],
+        }
+        save_state(folder, _STATE, state)
+        self.context.ledger.write(folder / _LEDGER)
+
+    def restore(self, folder: Path) -> None:
+        """Inverse of ``save``."""
+        state = load_state(folder, _STATE)
+        self.counters = Counters(**state["counters"])
+        for name, teacher in self.teachers.items():
+            teacher.load_state(state["teachers"][name])
+        self.method.load_training_state(state["method"])
+        for modifier, modifier_state in zip(self.context.modifiers, state["modifiers"], strict=True):
+            modifier.load_training_state(modifier_state)
+        restore_ledger(self.context.ledger, folder)
+
+
+def restore_ledger(ledger: Ledger, checkpoint: Path) -> None:
+    """Put the ledger of a checkpoint folder back."""
+    ledger.replace(Ledger.read(checkpoint / _LEDGER))
+
+
+def training_arguments(session: TrainingSession, cls: Any, **extra: Any) -> TrainingArguments:
+    """Arguments of transformers' (or trl's) trainer for a session; nothing is left to a default that hides a choice."""
+    settings, precision = session.settings, session.context.precision
+    micro = min(precision.micro_batch_size, settings.batch_size)
+    on_cpu = session.student.model.device.type == "cpu"
+    arguments: TrainingArguments = cls(
+        output_dir=str(session.context.scratch / "trainer"),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=max(1, settings.batch_size // micro),
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type=settings.schedule if settings.schedule != "constant" else "constant_with_warmup",
+        warmup_steps=settings.warmup_ratio,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
+        optim="adamw_torch_fused",
+        bf16=precision.training == "bf16",
+        use_cpu=on_cpu,
+        seed=session.context.seed & 0x7FFFFFFF,
+        data_seed=session.context.seed & 0x7FFFFFFF,
+        gradient_checkpointing=False,
+        save_strategy="no",
+        logging_strategy="steps",
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=not on_cpu,
+        **extra,
+    )
+    return arguments
+
+
+class TrainingMixin:
+    """Mixed into a Trainer of transformers or trl. Subclasses give ``prepare_step`` and ``step_loss``.
+
+    ``prepare_step`` sees all micro-batches of an optimizer step at once and gives every token its share of the step's
+    loss (``loss_weights``), so that a loss never depends on how the step was split.
+    """
+
+    session: TrainingSession
+
+    def prepare_step(self, batches: list[Any]) -> list[dict[str, Tensor]]:
+        """Turn an optimizer step's collated micro-batches into tensors with ``loss_weights`` [B, T]."""
+        raise NotImplementedError
+
+    def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+        """A micro-batch's share of the optimizer step's loss, a scalar."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Train the stage, from its newest checkpoint where there is one; raises ``DivergedError``."""
+        session, trainer = self.session, self._trainer()
+        # The trainers multiply losses for accumulation unless told that the loss is already the step's share.
+        trainer.loss_is_scaled_for_ga = True
+        trainer.add_callback(_make_callback(session))
+        # Console output belongs to the progress display.
+        for callback in ("PrinterCallback", "ProgressCallback"):
+            trainer.callback_handler.callbacks = [
+                c for c in trainer.callback_handler.callbacks if type(c).__name__ != callback
+            ]
+        checkpoint = session.context.checkpoints.latest()
+        if checkpoint is not None:
+            session.restore(checkpoint)
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if not all(bool(torch.isfinite(p).all()) for p in session.student.model.parameters()):
+            raise DivergedError(f"weights became non-finite in stage {session.stage.name}", hint="lower learning_rate")
+        session.student.model.eval()
+
+    def logs(self) -> list[dict[str, float]]:
+        """Loss, gradient norm and learning rate by step."""
+        history = self._trainer().state.log_history
+        return [{k: float(v) for k, v in entry.items()} for entry in history if "loss" in entry]
+
+    def get_batch_samples(self, epoch_iterator: Iterator[Any], num_batches: int, device: Any) -> tuple[list[Any], int]:
+        """Collect an optimizer step's micro-batches and prepare them together."""
+        batches = []
+        for _ in range(num_batches):
+            try:
+                batches.append(next(epoch_iterator))
+            except StopIteration:
+                break
+        prepared = self.prepare_step(batches)
+        tokens = sum(int((batch["loss_weights"] > 0).sum()) for batch in prepared)
+        self.session.counters.trained_tokens += tokens
+        return prepared, tokens
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: Mapping[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: int | None = None,
+    ) -> Any:
+        """The micro-batch's share of the loss plus the modifiers' token penalties."""
+        session = self.session
+        session.counters.forward_tokens += int(inputs["attention_mask"].sum())
+        loss = self.step_loss(model, inputs)
+        for modifier in session.context.modifiers:
+            penalty = modifier.token_penalty(session.student, inputs)
+            if penalty is not None:
+                loss = loss + penalty[0] / max(int(num_items_in_batch or 0), 1)
+        if not torch.isfinite(loss.detach()):
+            step = self._trainer().state.global_step + 1
+            raise DivergedError(
+                f"the loss became {float(loss)} in stage {session.stage.name}, step {step}",
+                hint="lower learning_rate, or look at the rows in the stage's data folder",
+            )
+        return (loss, None) if return_outputs else loss
+
+    def training_step(self, model: Any, inputs: Any, num_items_in_batch: int | None = None) -> Tensor:
+        """Backward of a micro-batch; after the step's last one, the parameter penalties, before clipping."""
+        loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[misc]
+        trainer = self._trainer()
+        if trainer.accelerator.sync_gradients:
+            for modifier in self.session.context.modifiers:
+                penalty = modifier.parameter_penalty(self.session.student)
+                if penalty is not None:
+                    trainer.accelerator.backward(penalty)
+                    loss = loss + penalty.detach()
+        return loss
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        """Counted by the session instead."""
+        return 0
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)  # type: ignore[misc]
+        trainer = self._trainer()
+        step = trainer.state.global_step
+        folder = Path(trainer.args.output_dir) / f"checkpoint-{step}"
+        (folder / "training_args.bin").unlink(missing_ok=True)
+        self.session.save(folder)
+        self.session.context.checkpoints.save(step, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _trainer(self) -> Any:
+        return self
+
+
+def _make_callback(session: TrainingSession) -> Any:
+    """A callback that moves teachers, reports progress and asks for checkpoints."""
+    from transformers import TrainerCallback
+
+    class SessionCallback(TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            session.context.progress.phase(f"train {session.stage.name}", state.max_steps)
+            session.context.progress.advance(state.global_step)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            session.counters.steps = state.global_step
+            for teacher in session.teachers.values():
+                teacher.update(session.student)
+            session.context.after_step(state.global_step)
+            # The last step's state is the stage's own checkpoint, written by the runner right after.
+            if state.global_step < state.max_steps and session.context.checkpoints.due(state.global_step):
+                control.should_save = True
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            if logs and "loss" in logs:
+                session.context.progress.advance(1, loss=float(logs["loss"]))
+
+    return SessionCallback()
