@@ -104,6 +104,7 @@ def single_class(module: ModuleType, base: type, name: str) -> Any:
 
 
 def load_entry_point(source: Source, name: str) -> Any:
+    """Load what an entry point stands for; raises ``UsageError`` where its package cannot be imported."""
     assert source.entry_point is not None
     loader: Callable[[], Any] = source.entry_point.load
     try:

@@ -153,6 +153,8 @@ class Registry:
     def _find(self, kind: str) -> Iterator[tuple[str, Source]]:
         folder, ending = _BUILT_IN[kind]
         for path in _files(_PACKAGE_ROOT / folder, ending):
+            if ending == ".py" and kind_by_content(path) != kind:
+                continue
             module = f"cl_bench.{folder.replace('/', '.')}.{path.stem}" if ending == ".py" else None
             yield name_of(path), Source("built in", path, module)
         for point in entry_points(group=f"cl_bench.{kind}"):

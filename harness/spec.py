@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -16,6 +15,7 @@ from cl_bench.harness.errors import UsageError
 from cl_bench.harness.validation import build
 from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
 from cl_bench.methods.base import Precision
+from cl_bench.tasks.sources.base import DataOptions
 
 RESULTS_VERSION = 1
 """Raised when the same spec would give other numbers than before; part of the hash."""
@@ -93,6 +93,22 @@ class ModelSpec(_Spec):
     source: str = ""
 
 
+class DataSpec(_Spec):
+    """Where task data come from and in which form; ``DataOptions`` explains the fields.
+
+    Attributes:
+        source: "lab" or "hub".
+        distance: Distance of the lab's demonstrations from the model's own style: LO, MID or HI.
+        order: Form of the lab's demonstrations.
+        split: How data sets without a test file are split.
+    """
+
+    source: Literal["lab", "hub"]
+    distance: Literal["LO", "MID", "HI"] = "HI"
+    order: str = "reasoning-first"
+    split: Literal["group", "paper"] = "group"
+
+
 class TaskSpec(_Spec):
     """A task that is evaluated: its name and what fixes its data and scorer."""
 
@@ -138,7 +154,7 @@ class RunSpec(_Spec):
         modifiers: Modifiers in the order they are applied.
         bound: "base" (row 0 alone), "joint" (one stage over the union of the training sets), or None.
         sequence: Stages.
-        data_source: Where task data come from.
+        data: Where task data come from and in which form.
         tasks: Every task evaluated, in the sequence's order.
         suite: Retention suite, or None.
         evaluation: Rows evaluated.
@@ -159,7 +175,7 @@ class RunSpec(_Spec):
     modifiers: tuple[ComponentSpec, ...] = ()
     bound: Literal["base", "joint"] | None = None
     sequence: SequenceSpec
-    data_source: Literal["lab", "hub"]
+    data: DataSpec
     tasks: tuple[TaskSpec, ...]
     suite: SuiteSpec | None = None
     evaluation: EvaluationSpec = EvaluationSpec()
@@ -188,6 +204,11 @@ class RunSpec(_Spec):
             raise ValueError("a run has a method exactly when it is not the bound 'base'")
         return self
 
+    @property
+    def data_source(self) -> Literal["lab", "hub"]:
+        """Where task data come from."""
+        return self.data.source
+
     def hash_payload(self) -> dict[str, Any]:
         """What the digest covers: the whole spec except where model files lie."""
         payload = self.model_dump(mode="json")
@@ -199,19 +220,6 @@ class RunSpec(_Spec):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, in hex; its first eight digits end the run directory's name."""
         return hashlib.sha256(canonical_json(self.hash_payload()).encode()).hexdigest()
-
-    @property
-    def method_label(self) -> str:
-        """Name of the method directory: ``sft``, ``sft+replay``, ``joint-sft`` or ``base``."""
-        if self.method is None:
-            return "base"
-        label = "+".join((self.method.name, *(modifier.name for modifier in self.modifiers)))
-        return f"joint-{label}" if self.bound == "joint" else label
-
-    def relative_directory(self) -> PurePosixPath:
-        """Run directory below the output folder: ``sequence/method/model-order-sSEED-hash8``."""
-        leaf = f"{slug(self.model.name)}-{slug(self.sequence.order)}-s{self.seed}-{self.digest()[:8]}"
-        return PurePosixPath(slug(self.sequence.name), slug(self.method_label), leaf)
 
     def to_yaml(self) -> str:
         """The spec as YAML; ``from_yaml`` gives an equal spec back."""
@@ -237,6 +245,8 @@ class Execution:
     Attributes:
         output: Folder below which run directories are made.
         data_root: Folder with the data sets, or None for the hub.
+        gold_ids: File of row ids that science tasks are restricted to, or None; what it selects is in the tasks' data
+            hashes.
         include_paths: Folders with the user's own methods, tasks, sequences and suites.
         device: Torch device.
         threads: CPU threads, or None for torch's choice.
@@ -249,6 +259,7 @@ class Execution:
 
     output: Path = Path("runs")
     data_root: Path | None = None
+    gold_ids: Path | None = None
     include_paths: tuple[Path, ...] = ()
     device: str = "cpu"
     threads: int | None = None
@@ -259,11 +270,19 @@ class Execution:
     keep_checkpoints: Literal["all", "last"] = "all"
 
 
+def data_options(data: DataSpec, execution: Execution) -> DataOptions:
+    """How tasks and suites of a run find their rows: the spec's form of the data, the execution's places."""
+    return DataOptions(
+        source=data.source,
+        data_root=execution.data_root,
+        offline=execution.offline,
+        distance=data.distance,
+        order=data.order,
+        split=data.split,
+        gold_ids=execution.gold_ids,
+    )
+
+
 def canonical_json(content: Any) -> str:
     """JSON with sorted keys and no spaces; equal content gives equal text. NaN and infinity are refused."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def slug(name: str) -> str:
-    """A name as part of a path: letters, digits and ``. _ + -`` kept, everything else a hyphen."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.") or "unnamed"
