@@ -1,0 +1,208 @@
+"""Files and hashes: canonical JSON, SHA-256, and writes that a reader never sees half done."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.errors import StoreError
+
+_TEMPORARY = ".tmp-"
+
+
+def plain(value: Any) -> Any:
+    """The value as plain JSON values.
+
+    Dataclasses and pydantic models become dicts, tuples and sets lists (sets sorted), paths and enums strings. NaN
+    and infinities become None: JSON has neither, and a number that does not exist is a null, never a zero.
+
+    Raises:
+        TypeError: A value has no JSON form.
+    """
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return _plain_object(value)
+
+
+def _plain_object(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(plain(item) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    for method in ("model_dump", "item"):  # pydantic models; numpy and torch scalars
+        if hasattr(value, method):
+            return plain(getattr(value, method)())
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def canonical_json(value: Any) -> str:
+    """One text per content: sorted keys, no spaces, Unicode as it is."""
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_hash(value: Any) -> str:
+    """SHA-256 (hex) of the value's canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 (hex) of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hash_tree(folder: Path, skip: Iterable[str] = ()) -> dict[str, str]:
+    """Hashes of all files below a folder, by path relative to it, sorted; top-level names in ``skip`` left out."""
+    left_out = set(skip)
+    found: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_file() and relative.parts[0] not in left_out and not is_temporary(path):
+            found[relative.as_posix()] = file_hash(path)
+    return found
+
+
+def first_damaged(folder: Path, hashes: Mapping[str, str]) -> tuple[Path, str] | None:
+    """The first file that is absent or whose bytes do not have the recorded hash, with the reason; None if all do."""
+    for relative, expected in hashes.items():
+        path = folder / relative
+        if not path.is_file():
+            return path, "it is missing"
+        if file_hash(path) != expected:
+            return path, "its bytes do not have the recorded hash"
+    return None
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a path is a left-over of a write that was cut off."""
+    return any(_TEMPORARY in part for part in path.parts[-3:])
+
+
+def temporary_name(path: Path) -> Path:
+    """A name beside ``path`` for something not finished yet."""
+    return path.with_name(f"{path.name}{_TEMPORARY}{uuid.uuid4().hex[:12]}")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that readers and crashes see the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_name(path)
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """``write_bytes`` for text (UTF-8)."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as indented JSON, keys in the order given."""
+    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
+    """Write one JSON value a line."""
+    lines = (json.dumps(plain(row), ensure_ascii=False, allow_nan=False) for row in rows)
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def read_json(path: Path) -> Any:
+    """Content of a JSON file.
+
+    Raises:
+        StoreError: The file is absent or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} does not exist", "the run has not come that far, or the file was removed") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is not valid JSON", str(error), "remove the file and resume the run") from error
+
+
+def read_jsonl(path: Path) -> Iterator[Any]:
+    """Values of a JSON-lines file, one after another.
+
+    Raises:
+        StoreError: The file is absent, or a line is not JSON (the line is named).
+    """
+    if not path.is_file():
+        raise StoreError(f"{path} does not exist", "the run has not come that far, or the file was removed")
+    with path.open(encoding="utf-8") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise StoreError(f"{path}, line {number} is not valid JSON", str(error)) from error
+
+
+def append_line(path: Path, value: Any) -> None:
+    """Append one JSON line to a log in a single write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def publish_folder(source: Path, target: Path) -> None:
+    """Move a finished folder to its place: it is there whole or not at all.
+
+    The files are flushed to the disk first; a folder on another file system is copied beside the target before the
+    rename.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staged = temporary_name(target)
+    shutil.move(source, staged)
+    for path in sorted(staged.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+    if target.exists():
+        shutil.rmtree(target)
+    staged.replace(target)
+    sync_folder(target.parent)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove left-overs of writes that were cut off."""
+    for path in [*folder.rglob(f"*{_TEMPORARY}*")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries, so that a rename survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,135 @@
+"""The manifest of a run: which machine, which versions, how long, how much memory. Nothing here enters the hash."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.distributed import world_size
+from cl_bench.harness.files import plain, read_json
+from cl_bench.harness.run_directory import MANIFEST
+from cl_bench.harness.spec import Execution
+from cl_bench.harness.store import State, Store
+
+MANIFEST_VERSION = 1
+PACKAGES = (
+    "cl-bench", "torch", "transformers", "trl", "peft", "datasets", "lm_eval", "evaluate", "accelerate", "safetensors",
+    "tokenizers", "numpy", "scipy", "pydantic",
+)  # fmt: skip
+"""Packages whose versions can change numbers."""
+
+
+class ManifestRecorder:
+    """Records one process's work on a run; a resumed run has one session per process."""
+
+    def __init__(self, store: Store, execution: Execution) -> None:
+        """Begin a session and write it, so that a killed process leaves its traces too."""
+        self._store = store
+        earlier = read_json(store.path(MANIFEST))["sessions"] if store.exists(MANIFEST) else []
+        self._sessions: list[dict[str, Any]] = list(earlier)
+        self._started = time.monotonic()
+        self._session: dict[str, Any] = {
+            "started": _now(),
+            "ended": None,
+            "state": "running",
+            "seconds": 0.0,
+            "phase_seconds": {},
+            "peak_memory_bytes": 0,
+            "process": os.getpid(),
+            "execution": plain(execution),
+            "environment": environment(),
+        }
+        self._sessions.append(self._session)
+        self._write()
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to the phase's wall seconds."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = self._session["phase_seconds"]
+            seconds[name] = round(seconds.get(name, 0.0) + time.monotonic() - begun, 3)
+
+    def end(self, state: State) -> None:
+        """Close the session and write it."""
+        self._session["ended"], self._session["state"] = _now(), state
+        self._write()
+
+    def _write(self) -> None:
+        self._session["seconds"] = round(time.monotonic() - self._started, 3)
+        self._session["peak_memory_bytes"] = peak_memory_bytes()
+        self._session["environment"]["threads"] = threads()  # torch may be loaded later than the session begins
+        self._store.write_manifest({"schema_version": MANIFEST_VERSION, "sessions": self._sessions})
+
+
+def environment() -> dict[str, Any]:
+    """Python, platform, package versions, threads and commit: what may explain a difference between machines."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "threads": threads(),
+        "world_size": world_size(),
+        "packages": package_versions(),
+        "git_commit": git_commit(),
+    }
+
+
+def package_versions() -> dict[str, str | None]:
+    """Installed versions of ``PACKAGES``; None where one is not installed."""
+    versions: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
+    return versions
+
+
+def threads() -> int | None:
+    """Threads of torch's CPU kernels, or None where torch is not loaded."""
+    torch = sys.modules.get("torch")
+    return int(torch.get_num_threads()) if torch is not None else None
+
+
+def git_commit() -> str | None:
+    """Commit of the source checkout this package runs from, with ``+changes`` for a changed one; None elsewhere."""
+    folder = Path(__file__).resolve().parent
+    try:
+        tracked = _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
+        commit = _git(folder, "rev-parse", "HEAD") if tracked else ""
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no") if commit else ""
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"{commit}{'+changes' if changed else ''}" or None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
+
+def peak_memory_bytes() -> int:
+    """Largest resident set of this process so far, in bytes; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,152 @@
+"""Where things are in a run directory, and reading one back: checked against its name and its hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.errors import ClBenchError, StoreError
+from cl_bench.harness.files import first_damaged, read_json, read_jsonl
+from cl_bench.harness.measure.matrix import Matrix
+from cl_bench.harness.spec import RunSpec, slug
+
+SPEC = "spec.yaml"
+MANIFEST = "manifest.json"
+STATUS = "status.json"
+EVENTS = "events.jsonl"
+MATRIX = "matrix.json"
+METRICS = "metrics.json"
+DONE = "done.json"
+ADAPTATION = "adaptation.json"
+SHIFT = "shift.json"
+MID = "mid"
+CHECKPOINT = "checkpoint"
+SCHEMA_VERSION = 1
+"""``schema_version`` of the JSON documents that this version writes."""
+
+
+def stage_folder(index: int, name: str) -> str:
+    """``stages/01-chemistry``; index 0 is the untouched model. Names are unique, so folders are."""
+    return f"stages/{index:02d}-{slug(name)}"
+
+
+def read_spec(directory: Path) -> RunSpec:
+    """The spec of a run directory, after its hash was compared with the directory's name.
+
+    Raises:
+        StoreError: No spec, a spec that cannot be read, or one that does not belong to this directory.
+    """
+    path = directory / SPEC
+    try:
+        spec = RunSpec.from_yaml(path.read_text(encoding="utf-8"), str(path))
+    except FileNotFoundError as error:
+        raise StoreError(f"{directory} is not a run directory", f"it has no {SPEC}", "see cl-bench run") from error
+    except ClBenchError as error:
+        raise StoreError(f"{path} cannot be read", error.what, "run the spec again into another --output") from error
+    suffix = directory.resolve().name.rpartition("-")[2]
+    if spec.digest()[:8] != suffix:
+        raise StoreError(
+            f"{directory} does not belong to the spec in it",
+            f"{SPEC} hashes to {spec.digest()[:8]}, the directory's name ends in {suffix}",
+            "keep the directory's name and its spec.yaml as they were; run a changed spec with cl-bench run SPEC.yaml",
+        )
+    return spec
+
+
+def verify_stage(folder: Path) -> bool:
+    """Whether a stage is finished and intact.
+
+    Returns:
+        False where the stage has no ``done.json``; True where it has one and every file has its recorded hash.
+
+    Raises:
+        StoreError: A file of a finished stage is missing or changed; it is named.
+    """
+    path = folder / DONE
+    if not path.is_file():
+        return False
+    hashes = read_json(path).get("files")
+    if not isinstance(hashes, dict):
+        raise StoreError(f"{path} is damaged", "it lists no files", f"remove {folder} and resume the run")
+    damaged = first_damaged(folder, hashes)
+    if damaged is not None:
+        file, why = damaged
+        raise StoreError(f"{file} is damaged", why, f"remove {folder} and the stages after it, then resume the run")
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run directory for reading.
+
+    Attributes:
+        directory: Where it is.
+        spec: What was run.
+        status: Content of ``status.json``.
+        matrix: Accuracies by row and column; without rows where nothing was evaluated yet.
+        metrics: Content of ``metrics.json``; empty before the run's end.
+        manifest: Content of ``manifest.json``.
+        stages: Folders of the finished stages by row name, in order; ``base`` first.
+    """
+
+    directory: Path
+    spec: RunSpec
+    status: Mapping[str, Any]
+    matrix: Matrix
+    metrics: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    stages: Mapping[str, Path]
+
+    def adaptations(self) -> dict[str, dict[str, Any]]:
+        """Content of ``adaptation.json`` by stage, for the stages that trained."""
+        return self._by_stage(ADAPTATION)
+
+    def shifts(self) -> dict[str, dict[str, Any]]:
+        """Content of ``shift.json`` by stage, where it was measured."""
+        return self._by_stage(SHIFT)
+
+    def samples(self, row: str, column: str) -> Iterator[dict[str, Any]]:
+        """Rows of one cell's ``samples.jsonl``.
+
+        Raises:
+            StoreError: The stage is not finished, or the cell has no samples.
+        """
+        if row not in self.stages:
+            raise StoreError(f"no finished stage {row!r} in {self.directory}", f"finished: {', '.join(self.stages)}")
+        return read_jsonl(self.stages[row] / "eval" / column / "samples.jsonl")
+
+    def _by_stage(self, name: str) -> dict[str, dict[str, Any]]:
+        return {row: read_json(folder / name) for row, folder in self.stages.items() if (folder / name).is_file()}
+
+
+def load_run(directory: Path, verify: bool = True) -> RunView:
+    """Read a run directory.
+
+    Args:
+        directory: The run directory.
+        verify: Compare the files of finished stages with their recorded hashes (reads all of them).
+
+    Raises:
+        StoreError: The directory is not a run, is damaged, or does not belong to its spec.
+    """
+    spec = read_spec(directory)
+    stages: dict[str, Path] = {}
+    for folder in sorted((directory / "stages").glob("[0-9][0-9]-*")):
+        if verify_stage(folder) if verify else (folder / DONE).is_file():
+            stages[folder.name.split("-", 1)[1]] = folder
+    matrix_path = directory / MATRIX
+    return RunView(
+        directory=directory,
+        spec=spec,
+        status=_optional(directory / STATUS),
+        matrix=Matrix.from_json(read_json(matrix_path)) if matrix_path.is_file() else Matrix(()),
+        metrics=_optional(directory / METRICS),
+        manifest=_optional(directory / MANIFEST),
+        stages=stages,
+    )
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.is_file() else {}

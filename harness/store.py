@@ -1,0 +1,231 @@
+"""The only writer of a run directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from cl_bench.harness import files, run_directory
+from cl_bench.harness.distributed import is_main_process
+from cl_bench.harness.documents import validate_document
+from cl_bench.harness.errors import StoreError
+from cl_bench.harness.run_directory import CHECKPOINT, DONE, MID, SCHEMA_VERSION, SPEC, RunView, load_run
+from cl_bench.harness.spec import RunSpec
+from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
+
+__all__ = ["RunView", "State", "Store", "load_run"]
+
+State = Literal["running", "done", "failed", "diverged", "interrupted"]
+_LOCK = ".lock"
+
+
+class Store:
+    """One run directory. Rank 0 writes; on other ranks the writing methods do nothing.
+
+    Every file appears whole: temporary name, flush, fsync, rename. Only ``events.jsonl`` grows line by line.
+    """
+
+    def __init__(self, directory: Path, spec: RunSpec) -> None:
+        """Use ``open`` or ``reopen``."""
+        self.directory, self.spec = directory, spec
+
+    @classmethod
+    def open(cls, output: Path, spec: RunSpec) -> Store:
+        """Make the run directory of a spec, or enter the one that is there.
+
+        Raises:
+            StoreError: The directory exists and its ``spec.yaml`` is not this spec.
+        """
+        directory = output / spec.relative_directory()
+        if (directory / SPEC).is_file():
+            store = cls.reopen(directory)
+            if store.spec.digest() != spec.digest():
+                raise StoreError(f"{directory} belongs to another spec", "their hashes begin alike", "use --output")
+            return store
+        store = cls(directory, spec)
+        if is_main_process():
+            directory.mkdir(parents=True, exist_ok=True)
+            files.remove_temporaries(directory)
+            strangers = sorted(path.name for path in directory.iterdir() if path.name != _LOCK)
+            if strangers:
+                raise StoreError(
+                    f"{directory} is not a run directory",
+                    f"it holds {', '.join(strangers[:5])} but no {SPEC}",
+                    "move it away or use --output",
+                )
+            store.write_text(SPEC, spec.to_yaml())
+        return store
+
+    @classmethod
+    def reopen(cls, directory: Path) -> Store:
+        """Enter an existing run directory.
+
+        Raises:
+            StoreError: It has no spec, or its spec does not hash to its name.
+        """
+        return cls(directory, run_directory.read_spec(directory))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the directory against other processes; the lock goes with the process.
+
+        Raises:
+            StoreError: Another process works on this run.
+        """
+        import fcntl
+
+        with (self.directory / _LOCK).open("a+") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                stream.seek(0)
+                raise StoreError(
+                    f"another process works on {self.directory}",
+                    f"process {stream.read().strip() or 'unknown'} holds its lock",
+                    "wait for it, or stop it",
+                ) from error
+            stream.truncate(0)
+            stream.write(str(os.getpid()))
+            stream.flush()
+            if is_main_process():
+                files.remove_temporaries(self.directory)
+            yield
+
+    def path(self, relative: str | Path) -> Path:
+        """Absolute place of a file of this run.
+
+        Raises:
+            StoreError: The place is outside the run directory.
+        """
+        found = self.directory / relative
+        if not found.resolve().is_relative_to(self.directory.resolve()):
+            raise StoreError(f"{relative} is outside the run directory {self.directory}")
+        return found
+
+    def write_json(self, relative: str | Path, value: Any, schema: str | None = None) -> None:
+        """Write a JSON document; with ``schema`` (a name in ``harness/schemas``) it is checked first.
+
+        Raises:
+            StoreError: The document does not fit its schema.
+        """
+        document = files.plain(value)
+        if schema is not None:
+            validate_document(document, schema)
+        if is_main_process():
+            files.write_json(self.path(relative), document)
+
+    def write_jsonl(self, relative: str | Path, rows: Iterable[Any]) -> None:
+        """Write rows of JSON, one a line."""
+        if is_main_process():
+            files.write_jsonl(self.path(relative), rows)
+
+    def write_text(self, relative: str | Path, text: str) -> None:
+        """Write a text file."""
+        if is_main_process():
+            files.write_text(self.path(relative), text)
+
+    def write_bytes(self, relative: str | Path, data: bytes) -> None:
+        """Write a binary file (figures)."""
+        if is_main_process():
+            files.write_bytes(self.path(relative), data)
+
+    def read_json(self, relative: str | Path) -> Any:
+        """Content of a JSON document. Raises ``StoreError`` where it is absent or damaged."""
+        return files.read_json(self.path(relative))
+
+    def read_jsonl(self, relative: str | Path) -> list[Any]:
+        """Rows of a JSON-lines file. Raises ``StoreError`` where it is absent or damaged."""
+        return list(files.read_jsonl(self.path(relative)))
+
+    def exists(self, relative: str | Path) -> bool:
+        """Whether the run has that file or folder."""
+        return self.path(relative).exists()
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Append a line to ``events.jsonl``: time, kind, and the fields."""
+        if is_main_process():
+            files.append_line(self.path(run_directory.EVENTS), {"time": _now(), "kind": kind, **fields})
+
+    def status(self, state: State, **fields: Any) -> None:
+        """Write ``status.json``: the state, and for example ``stage``, ``phase``, ``reason``."""
+        document = {"schema_version": SCHEMA_VERSION, "state": state, "updated": _now(), **fields}
+        self.write_json(run_directory.STATUS, document, schema="status")
+
+    def state(self) -> str | None:
+        """The state that ``status.json`` records, or None before the first."""
+        recorded = self.read_json(run_directory.STATUS) if self.exists(run_directory.STATUS) else {}
+        return recorded.get("state")
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Write ``manifest.json``."""
+        self.write_json(run_directory.MANIFEST, manifest, schema="manifest")
+
+    def stage_dir(self, index: int, name: str) -> Path:
+        """Folder of a stage, made where absent; 0 is the untouched model."""
+        folder = self.directory / run_directory.stage_folder(index, name)
+        if is_main_process():
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def stage_done(self, index: int, name: str) -> bool:
+        """Whether the stage is finished; every file of a finished stage is compared with its hash.
+
+        Raises:
+            StoreError: A file of a finished stage is missing or changed; it is named.
+        """
+        return run_directory.verify_stage(self.directory / run_directory.stage_folder(index, name))
+
+    def finish_stage(self, index: int, name: str) -> None:
+        """Make a stage count: hash its files into ``done.json``, then drop its checkpoints within the stage."""
+        if not is_main_process():
+            return
+        folder = self.stage_dir(index, name)
+        files.remove_temporaries(folder)
+        hashes = files.hash_tree(folder, skip=(MID, DONE))
+        files.write_json(folder / DONE, _done(hashes))
+        shutil.rmtree(folder / MID, ignore_errors=True)
+
+    def reset_stage(self, index: int, name: str, keep_mid: bool = True) -> None:
+        """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints within the stage stay.
+
+        Raises:
+            StoreError: The stage is finished.
+        """
+        folder = self.stage_dir(index, name)
+        if (folder / DONE).is_file():
+            raise StoreError(f"{folder} is finished and will not be reset", hint=f"remove {folder} by hand")
+        for path in folder.iterdir() if is_main_process() else ():
+            if path.is_dir() and not (keep_mid and path.name == MID):
+                shutil.rmtree(path)
+            elif path.is_file():
+                path.unlink()
+
+    def drop_checkpoint(self, index: int, name: str) -> None:
+        """Remove the weights of a finished stage (``keep_checkpoints=last``); its other files stay verified."""
+        folder = self.stage_dir(index, name)
+        if not is_main_process() or not (folder / CHECKPOINT).is_dir():
+            return
+        hashes: dict[str, str] = files.read_json(folder / DONE)["files"]
+        kept = {file: digest for file, digest in hashes.items() if not file.startswith(f"{CHECKPOINT}/")}
+        files.write_json(folder / DONE, {**_done(kept), "dropped": [CHECKPOINT]})
+        shutil.rmtree(folder / CHECKPOINT)
+
+    def mid_checkpoints(
+        self, index: int, name: str, every_seconds: float | None, every_steps: int | None
+    ) -> StageCheckpointFolder:
+        """Checkpoints within a stage; ``finish_stage`` removes them."""
+        folder = self.directory / run_directory.stage_folder(index, name) / MID
+        return StageCheckpointFolder(folder, every_seconds, every_steps)
+
+
+def _done(hashes: Mapping[str, str]) -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, "files": dict(hashes)}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
