@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from cl_bench.harness.errors import ClBenchError, StoreError
 from cl_bench.harness.files import first_damaged, read_json, read_jsonl
 from cl_bench.harness.measure.matrix import Matrix
-from cl_bench.harness.spec import RunSpec, slug
+from cl_bench.harness.spec import RunSpec
 
 SPEC = "spec.yaml"
 MANIFEST = "manifest.json"
@@ -27,9 +28,28 @@ SCHEMA_VERSION = 1
 """``schema_version`` of the JSON documents that this version writes."""
 
 
+def run_path(output: Path, spec: RunSpec) -> Path:
+    """``<output>/<sequence>/<method>/<model>-<order>-s<seed>-<hash8>`` of a spec."""
+    leaf = f"{slug(spec.model.name)}-{slug(spec.sequence.order)}-s{spec.seed}-{spec.digest()[:8]}"
+    return output / slug(spec.sequence.name) / slug(method_label(spec)) / leaf
+
+
+def method_label(spec: RunSpec) -> str:
+    """Name of what is run: ``sft``, ``sft+replay``, ``joint-sft``, ``base``."""
+    if spec.method is None:
+        return "base"
+    label = "+".join((spec.method.name, *(modifier.name for modifier in spec.modifiers)))
+    return f"joint-{label}" if spec.bound == "joint" else label
+
+
 def stage_folder(index: int, name: str) -> str:
     """``stages/01-chemistry``; index 0 is the untouched model. Names are unique, so folders are."""
     return f"stages/{index:02d}-{slug(name)}"
+
+
+def slug(name: str) -> str:
+    """A name as part of a path: letters, digits and ``. _ + = -`` kept, everything else a hyphen."""
+    return re.sub(r"[^A-Za-z0-9._+=-]+", "-", name).strip("-.") or "unnamed"
 
 
 def read_spec(directory: Path) -> RunSpec:

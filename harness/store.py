@@ -41,7 +41,7 @@ class Store:
         Raises:
             StoreError: The directory exists and its ``spec.yaml`` is not this spec.
         """
-        directory = output / spec.relative_directory()
+        directory = run_directory.run_path(output, spec)
         if (directory / SPEC).is_file():
             store = cls.reopen(directory)
             if store.spec.digest() != spec.digest():
