@@ -1,0 +1,1 @@
+"""Recipes: settings of methods that belong together; no table mixes them."""
