@@ -1,0 +1,256 @@
+"""Evaluation of a model on a task: greedy answers on fixed rows, scored by the task's own scorer."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
+from cl_bench.tasks.base import Example, Message, Task
+
+if TYPE_CHECKING:
+    from cl_bench.harness.models.chat_model import ChatModel
+
+PromptCache = MutableMapping[tuple[str, str], tuple[int, ...]]
+"""Rendered prompts by (task, example id); valid for one tokenizer and one system prompt."""
+
+
+@dataclass(slots=True)
+class TaskResult:
+    """What a model scored on one task.
+
+    Attributes:
+        task: Name of the task or benchmark.
+        metric: Name of the primary metric.
+        value: Primary metric as a fraction, or None.
+        reason: Why ``value`` is None, else None.
+        chance: Value of guessing, as a fraction.
+        counts: ``n`` (rows scored), ``correct``, ``strict``, ``parsed``, ``truncated``, ``skipped``, ``unreliable``.
+        values: Further metrics by name.
+        samples: One row per item: ``task, id, prompt_hash, response | loglikelihoods, correct, parsed, format_ok,
+            tokens, ended``.
+        group: Group of a retention benchmark, or None.
+        version: Version of the task's data and scorer.
+        tokens: Tokens generated.
+        seconds: Wall-clock seconds.
+        settings: What else decided the numbers (shots, chat template, generation), as JSON.
+        harness: Further metrics under lm-eval's own keys.
+    """
+
+    task: str
+    metric: str
+    value: float | None
+    reason: str | None
+    chance: float
+    counts: dict[str, int] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    group: str | None = None
+    version: str = "1"
+    tokens: int = 0
+    seconds: float = 0.0
+    settings: dict[str, Any] = field(default_factory=dict)
+    harness: dict[str, Any] = field(default_factory=dict)
+
+    def results_json(self) -> dict[str, Any]:
+        """Content of ``results.json``, with the keys of lm-eval's result files."""
+        scores: dict[str, Any] = {"alias": self.task, **self.harness}
+        if not self.harness:
+            scores |= {f"{_LM_EVAL_NAMES.get(name, name)},none": value for name, value in self.values.items()}
+        n, skipped = self.counts.get("n", 0), self.counts.get("skipped", 0)
+        return {
+            "results": {self.task: scores},
+            "versions": {self.task: self.version},
+            "n-samples": {self.task: {"original": n + skipped, "effective": n}},
+            "higher_is_better": {self.task: {self.metric: True}},
+            "config": {**self.settings, "metric": self.metric, "chance": self.chance},
+            "counts": dict(self.counts),
+            "reason": self.reason,
+        }
+
+
+_LM_EVAL_NAMES = {"accuracy": "acc"}
+
+
+def fixed_rows(examples: Sequence[Example], rows: int | None) -> list[Example]:
+    """The same ``rows`` examples for every model and every seed, in the task's order; all of them where None."""
+    chosen = set(fixed_indices([example.id for example in examples], rows))
+    return [example for index, example in enumerate(examples) if index in chosen]
+
+
+def fixed_indices(ids: Sequence[str], rows: int | None, *, last: bool = False) -> list[int]:
+    """Indices of a fixed pseudo-random choice of rows, ascending.
+
+    Args:
+        ids: Row ids; the choice depends on nothing else.
+        rows: How many to choose; None chooses all.
+        last: Choose from the other end of the permutation.
+    """
+    order = sorted(range(len(ids)), key=lambda index: hashlib.sha256(f"evaluation:{ids[index]}".encode()).digest())
+    if last:
+        order.reverse()
+    return sorted(order if rows is None else order[:rows])
+
+
+def evaluation_settings(task: Task, batch_size: int) -> GenerationSettings:
+    """Greedy generation with the task's own length limit and stop strings."""
+    stop = tuple(getattr(task, "stop", ()))
+    return GenerationSettings(max_new_tokens=task.max_new_tokens, batch_size=batch_size, stop=stop)
+
+
+def with_system_prompt(messages: Sequence[Message], system_prompt: str | None) -> tuple[Message, ...]:
+    """The chat with the given system turn first; a system turn of its own is replaced. None changes nothing."""
+    if system_prompt is None:
+        return tuple(messages)
+    rest = [message for message in messages if message["role"] != "system"]
+    return ({"role": "system", "content": system_prompt}, *rest)
+
+
+def evaluate_task(
+    model: ChatModel,
+    task: Task,
+    examples: Sequence[Example],
+    sampler: Sampler,
+    settings: GenerationSettings,
+    *,
+    system_prompt: str | None = None,
+    prompt_cache: PromptCache | None = None,
+) -> TaskResult:
+    """Evaluate a model on examples of a task; leaves no trace in the model, the tokenizer or any random state.
+
+    Rows whose prompt leaves no room for an answer are counted as ``skipped`` and not scored; where no row is left,
+    the value is None with a reason.
+
+    Args:
+        model: The model.
+        task: The task; its scorer decides what is correct.
+        examples: Rows to evaluate (see ``fixed_rows``).
+        sampler: A sampler built around the model.
+        settings: How to generate; temperature 0 for a benchmark (see ``evaluation_settings``).
+        system_prompt: System turn of the run, or None.
+        prompt_cache: Filled with and read for rendered prompts, for repeated calls with the same tokenizer.
+    """
+    began = perf_counter()
+    cache: PromptCache = {} if prompt_cache is None else prompt_cache
+    with no_trace(model):
+        prompts = [_prompt_ids(model, example, system_prompt, cache) for example in examples]
+        fitting = [index for index, ids in enumerate(prompts) if sampler.fits(len(ids), settings)]
+        completions = sampler.generate([Prompt(prompts[index]) for index in fitting], settings) if fitting else []
+    by_index = dict(zip(fitting, completions, strict=True))
+    counts = dict.fromkeys(("n", "correct", "strict", "parsed", "truncated", "skipped", "unreliable"), 0)
+    samples = [
+        _sample(task, example, prompt_hash(ids), by_index.get(index), counts)
+        for index, (example, ids) in enumerate(zip(examples, prompts, strict=True))
+    ]
+    values = rates(counts)
+    return TaskResult(
+        task=task.name,
+        metric=task.primary_metric,
+        value=values.get("accuracy"),
+        reason=None if counts["n"] else _no_value(counts),
+        chance=task.chance,
+        counts=counts,
+        values=values,
+        samples=samples,
+        version=task.version,
+        tokens=sum(len(completion.ids) for completion in completions),
+        seconds=perf_counter() - began,
+        settings={"max_new_tokens": settings.max_new_tokens, "temperature": settings.temperature, "shots": 0},
+    )
+
+
+def prompt_hash(ids: Sequence[int]) -> str:
+    """SHA-256 of a prompt's token ids, as hex."""
+    return hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest()
+
+
+def rates(counts: dict[str, int]) -> dict[str, float]:
+    """Fractions of the scored rows; empty where there are none."""
+    n = counts["n"]
+    names = {"accuracy": "correct", "acc_strict": "strict", "parsed_rate": "parsed", "truncated_rate": "truncated"}
+    return {name: counts[count] / n for name, count in names.items()} if n else {}
+
+
+def _no_value(counts: dict[str, int]) -> str:
+    if counts["skipped"]:
+        return f"all {counts['skipped']} rows are too long for the model's context"
+    return "no rows"
+
+
+def _prompt_ids(model: ChatModel, example: Example, system_prompt: str | None, cache: PromptCache) -> tuple[int, ...]:
+    key = (example.task, example.id)
+    if key not in cache:
+        cache[key] = model.prompt_ids(with_system_prompt(example.messages, system_prompt))
+    return cache[key]
+
+
+def _sample(
+    task: Task, example: Example, prompt: str, completion: Completion | None, counts: dict[str, int]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"task": task.name, "id": example.id, "prompt_hash": prompt}
+    if completion is None:
+        counts["skipped"] += 1
+        empty = {"response": None, "correct": None, "parsed": None, "format_ok": None, "tokens": 0}
+        return row | empty | {"ended": "skipped"}
+    score = task.score(example, completion.text)
+    truncated = completion.ended == "length"
+    format_ok = score.format_ok and not truncated
+    counts["n"] += 1
+    counts["correct"] += score.correct
+    counts["strict"] += score.correct and format_ok
+    counts["parsed"] += score.parsed is not None
+    counts["truncated"] += truncated
+    row |= {
+        "response": completion.text,
+        "correct": score.correct,
+        "parsed": score.parsed,
+        "format_ok": format_ok,
+        "tokens": len(completion.ids),
+        "ended": completion.ended,
+    }
+    if score.unreliable:
+        counts["unreliable"] += 1
+        row["unreliable"] = score.unreliable
+    return row
+
+
+_CONFIG_FLAGS = ("use_cache", "pad_token_id")
+_TOKENIZER_FLAGS = ("padding_side", "truncation_side", "pad_token")
+
+
+@contextmanager
+def no_trace(model: ChatModel) -> Iterator[None]:
+    """Evaluate inside: evaluation mode within; random states, modes, padding and cache flags restored after."""
+    import numpy as np
+
+    network, tokenizer = model.model, model.tokenizer
+    modes = [(module, module.training) for module in network.modules()]
+    holders = [holder for holder in (network.config, getattr(network, "generation_config", None)) if holder is not None]
+    flags = [
+        (holder, name, getattr(holder, name)) for holder in holders for name in _CONFIG_FLAGS if hasattr(holder, name)
+    ]
+    flags += [(tokenizer, name, getattr(tokenizer, name)) for name in _TOKENIZER_FLAGS]
+    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    cuda_states = torch.cuda.get_rng_state_all() if cuda else []
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+        for holder, name, value in flags:
+            if getattr(holder, name) != value:
+                setattr(holder, name, value)
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        torch.set_rng_state(states[2])
+        if cuda:
+            torch.cuda.set_rng_state_all(cuda_states)

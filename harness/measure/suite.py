@@ -1,0 +1,309 @@
+"""Runs a retention suite through lm-eval's ``evaluate`` on our own model class."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from cl_bench.harness.generation.base import Sampler
+from cl_bench.harness.measure.evaluation import TaskResult, fixed_indices, no_trace
+from cl_bench.harness.measure.lm_eval_model import RowRecord, SamplerLM, lm_eval_model
+from cl_bench.tasks.retention.benchmarks import Benchmark, build_benchmark
+from cl_bench.tasks.retention.suites import SuiteEntry
+from cl_bench.tasks.sources.base import DataOptions
+from cl_bench.tasks.sources.locate import AbsentDataError
+
+if TYPE_CHECKING:
+    from cl_bench.harness.models.chat_model import ChatModel
+
+_INVALID = "[invalid]"
+"""What lm-eval's regular-expression filters answer where they find nothing."""
+_PROMPT_SETTINGS = ("samples", "system_instruction", "apply_chat_template", "tokenizer_name", "limit")
+
+
+class SuiteRunner:
+    """A suite on fixed rows; lm-eval's tasks and prompts are made once and serve every row of a run."""
+
+    def __init__(
+        self,
+        entries: Sequence[SuiteEntry | Mapping[str, Any]],
+        options: DataOptions,
+        *,
+        rows: int | None = None,
+        split: Literal["test", "dev"] = "test",
+        batch_size: int = 64,
+        system_prompt: str | None = None,
+    ) -> None:
+        """Prepare; nothing is loaded before the first ``run``.
+
+        Args:
+            entries: The benchmarks, as entries or as the resolved dicts of a run's spec.
+            options: Where public data is.
+            rows: At most this many fixed rows of each benchmark, whatever its tier says.
+            split: ``dev`` for choosing settings. Lab skills have a dev half; elsewhere dev rows come from the other
+                end of the fixed permutation and are at most half of the rows, so they are new as long as the tier
+                takes no more than the other half.
+            batch_size: Rows decoded, or continuations scored, together.
+            system_prompt: System turn for benchmarks that use the chat template.
+        """
+        self.entries = [entry if isinstance(entry, SuiteEntry) else SuiteEntry.from_dict(entry) for entry in entries]
+        self._options, self._rows, self._split = options, rows, split
+        self._batch_size, self._system_prompt = batch_size, system_prompt
+        self._benchmarks: dict[str, Benchmark] = {}
+        self._absent: dict[str, str] = {}
+        self._lm: SamplerLM | None = None
+
+    def run(self, model: ChatModel, sampler: Sampler) -> dict[str, TaskResult]:
+        """Evaluate a model on every benchmark; leaves no trace in the model.
+
+        Args:
+            model: The model. All models that one runner sees share a tokenizer.
+            sampler: A sampler built around it.
+
+        Returns:
+            A result per benchmark, in the suite's order. One whose data is absent has no value but a reason.
+
+        Raises:
+            DataError: A benchmark's rows are there but broken.
+        """
+        with _quiet(), no_trace(model):
+            self._build()
+            if self._lm is None:
+                self._lm = cast(SamplerLM, lm_eval_model(model, sampler, self._batch_size))
+            self._lm.use(model, sampler)
+            results: dict[str, TaskResult] = {}
+            for chat_template in (True, False):
+                results |= self._run_group(chat_template)
+        results |= {name: self._absent_result(name, reason) for name, reason in self._absent.items()}
+        return {entry.name: results[entry.name] for entry in self.entries}
+
+    def _build(self) -> None:
+        for entry in self.entries:
+            if entry.name in self._benchmarks or entry.name in self._absent:
+                continue
+            try:
+                benchmark = build_benchmark(entry, self._options, self._split)
+            except AbsentDataError as error:
+                self._absent[entry.name] = f"{error.what}: {error.why}"
+            else:
+                _reuse_requests(benchmark.task)
+                self._benchmarks[entry.name] = benchmark
+
+    def _run_group(self, chat_template: bool) -> dict[str, TaskResult]:
+        """Benchmarks with (or without) chat template in one call, so that their requests share batches."""
+        from lm_eval.evaluator import evaluate
+
+        group = {n: b for n, b in self._benchmarks.items() if b.entry.chat_template == chat_template}
+        if not group:
+            return {}
+        began = perf_counter()
+        chosen = {name: self._chosen(benchmark) for name, benchmark in group.items()}
+        output = evaluate(
+            lm=self._lm,
+            task_dict={"tasks": {name: benchmark.task for name, benchmark in group.items()}},
+            samples=chosen,
+            bootstrap_iters=0,
+            log_samples=True,
+            system_instruction=self._system_prompt if chat_template else None,
+            apply_chat_template=chat_template,
+        )
+        seconds = (perf_counter() - began) / len(group)
+        assert self._lm is not None and output is not None
+        return {
+            name: _task_result(
+                benchmark, chosen[name], output["samples"][name], output["results"][name], self._lm.records, seconds
+            )
+            for name, benchmark in group.items()
+        }
+
+    def _chosen(self, benchmark: Benchmark) -> list[int]:
+        limits = [limit for limit in (benchmark.entry.rows, self._rows) if limit is not None]
+        rows = min(limits) if limits else None
+        last = self._split == "dev" and not benchmark.preselected
+        if last:
+            half = max(1, len(benchmark.ids) // 2)
+            rows = half if rows is None else min(rows, half)
+        return fixed_indices(benchmark.ids, rows, last=last)
+
+    def _absent_result(self, name: str, reason: str) -> TaskResult:
+        entry = next(entry for entry in self.entries if entry.name == name)
+        counts = dict.fromkeys(("n", "correct", "strict", "parsed", "truncated", "skipped", "unreliable"), 0)
+        return TaskResult(name, entry.metric, None, reason, entry.chance, counts, group=entry.group)
+
+
+def run_suite(
+    model: ChatModel,
+    entries: Sequence[SuiteEntry | Mapping[str, Any]],
+    sampler: Sampler,
+    options: DataOptions,
+    *,
+    rows: int | None = None,
+    batch_size: int = 64,
+) -> dict[str, TaskResult]:
+    """Run a suite once; ``SuiteRunner`` is cheaper for several models of one tokenizer."""
+    return SuiteRunner(entries, options, rows=rows, batch_size=batch_size).run(model, sampler)
+
+
+def _task_result(
+    benchmark: Benchmark,
+    chosen: Sequence[int],
+    logged: Sequence[Mapping[str, Any]],
+    scores: Mapping[str, Any],
+    records: Mapping[tuple[str | None, int | None], RowRecord],
+    seconds: float,
+) -> TaskResult:
+    entry = benchmark.entry
+    metric, _, primary = entry.metric.partition(",")
+    filters: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for sample in logged:
+        filters.setdefault(sample["filter"], {})[sample["doc_id"]] = sample
+    main = filters[primary or next(iter(filters))]
+    counts = dict.fromkeys(("n", "correct", "strict", "parsed", "truncated", "skipped", "unreliable"), 0)
+    samples: list[dict[str, Any]] = []
+    kept: list[int] = []
+    for place, index in enumerate(chosen):
+        record = records.get((entry.name, place), RowRecord())
+        row = _row(benchmark, main[index], filters.get("strict-match", {}).get(index), metric, record)
+        samples.append(row)
+        _count(row, counts)
+        if record.ended != "skipped":
+            kept.append(index)
+    means = _means(filters, kept) if counts["skipped"] else _numbers(scores)
+    value = means.get(f"{metric},{primary or 'none'}")
+    return TaskResult(
+        task=entry.name,
+        metric=entry.metric,
+        value=value,
+        reason=_reason(counts, value),
+        chance=entry.chance,
+        counts=counts,
+        values={entry.metric: value} if value is not None else {},
+        samples=samples,
+        group=entry.group,
+        version=str(benchmark.task.VERSION),
+        tokens=sum(row["tokens"] for row in samples),
+        seconds=seconds,
+        settings=asdict(entry),
+        harness=means,
+    )
+
+
+def _reason(counts: Mapping[str, int], value: float | None) -> str | None:
+    if value is not None:
+        return None
+    if not counts["n"]:
+        return f"all {counts['skipped']} rows are too long for the model's context"
+    return "lm-eval gives no such metric, or it cannot be computed without the rows that are too long"
+
+
+def _row(
+    benchmark: Benchmark,
+    sample: Mapping[str, Any],
+    strict: Mapping[str, Any] | None,
+    metric: str,
+    record: RowRecord,
+) -> dict[str, Any]:
+    index = sample["doc_id"]
+    row: dict[str, Any] = {
+        "task": benchmark.entry.name,
+        "id": benchmark.ids[index],
+        "prompt_hash": sample["prompt_hash"],
+    }
+    choices = benchmark.task.OUTPUT_TYPE == "multiple_choice"
+    if record.ended == "skipped":
+        empty = {"correct": None, "parsed": None, "format_ok": None, "tokens": 0, "ended": "skipped"}
+        return row | {"loglikelihoods" if choices else "response": None} | empty
+    score = sample.get(metric)
+    row |= {"correct": bool(score) if score in (0, 1) else None}
+    if row["correct"] is None and isinstance(score, int | float):
+        row["score"] = float(score)
+    if choices:
+        logprobs = [float(response[0][0]) for response in sample["resps"]]
+        best = max(range(len(logprobs)), key=logprobs.__getitem__)
+        row |= {"loglikelihoods": logprobs, "parsed": str(best), "format_ok": True, "tokens": 0, "ended": "scored"}
+        return row
+    text = str(sample["resps"][0][0])
+    parsed, format_ok = _reading(benchmark, index, text, sample, strict)
+    row |= {
+        "response": text,
+        "parsed": parsed,
+        "format_ok": format_ok and record.ended != "length",
+        "tokens": record.tokens,
+        "ended": record.ended,
+    }
+    return row
+
+
+def _reading(
+    benchmark: Benchmark, index: int, text: str, sample: Mapping[str, Any], strict: Mapping[str, Any] | None
+) -> tuple[str | None, bool]:
+    """Answer read from a generated text, and whether it has the form asked for."""
+    if benchmark.rescore is not None:
+        score = benchmark.rescore(index, text)
+        return score.parsed, score.format_ok
+    parsed, wanted = str(sample["filtered_resps"][0]), str((strict or sample)["filtered_resps"][0])
+    return (None if parsed == _INVALID else parsed), wanted != _INVALID
+
+
+def _count(row: Mapping[str, Any], counts: dict[str, int]) -> None:
+    if row["ended"] == "skipped":
+        counts["skipped"] += 1
+        return
+    counts["n"] += 1
+    counts["correct"] += bool(row["correct"])
+    counts["strict"] += bool(row["correct"]) and bool(row["format_ok"])
+    counts["parsed"] += row["parsed"] is not None
+    counts["truncated"] += row["ended"] == "length"
+
+
+def _means(filters: Mapping[str, Mapping[int, Mapping[str, Any]]], kept: Sequence[int]) -> dict[str, float]:
+    """Means over the rows that were not skipped, of metrics that are one number a row."""
+    means: dict[str, float] = {}
+    for name, rows in filters.items():
+        for metric in rows[kept[0]]["metrics"] if kept else ():
+            values = [rows[index][metric] for index in kept]
+            if all(isinstance(value, int | float) for value in values):
+                means[f"{metric},{name}"] = float(sum(values) / len(values))
+    return means
+
+
+def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
+    """lm-eval's own numbers as plain floats; names, counts and absent standard errors left out."""
+    keys = (key for key in scores if "," in key and "_stderr" not in key)
+    return {key: float(scores[key]) for key in keys if not isinstance(scores[key], str)}
+
+
+def _reuse_requests(task: Any) -> None:
+    """Let a task keep its requests while prompts stay the same; lm-eval builds them anew for every model."""
+    build, made_for = task.build_all_requests, [""]
+
+    def build_once(**kwargs: Any) -> None:
+        key = repr([kwargs.get(name) for name in _PROMPT_SETTINGS])
+        if made_for[0] != key:
+            build(**kwargs)
+            made_for[0] = key
+        for instance in task.instances:
+            instance.resps, instance.filtered_resps = [], {}
+
+    task.build_all_requests = build_once
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without lm-eval's progress bars and log lines; progress is reported by the run."""
+    import lm_eval.api.task as task_module
+
+    logger = logging.getLogger("lm_eval")
+    level, bar = logger.level, task_module.tqdm
+    logger.setLevel(logging.ERROR)
+    task_module.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        task_module.tqdm = bar

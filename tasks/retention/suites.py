@@ -1,0 +1,115 @@
+"""Retention suites: YAML lists of benchmarks, resolved into entries that a run's spec records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from cl_bench.harness.errors import UnknownNameError, UsageError
+from cl_bench.tasks.sources.base import DataOptions
+
+TIERS = ("smoke", "fast", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEntry:
+    """One benchmark of a suite: a column of the matrix.
+
+    Attributes:
+        name: Column name, unique in the suite.
+        source: ``lab-skill`` (generated) or ``lm-eval`` (a task definition of lm-eval on public data).
+        task: Name of the skill or of lm-eval's task.
+        metric: Primary metric, in lm-eval's form ``acc`` or ``exact_match,flexible-extract``.
+        chance: Value of guessing, as a fraction.
+        shots: Worked examples in the prompt.
+        group: What the benchmark stands for (instruction following, commonsense, knowledge, code, math).
+        chat_template: Whether prompts are rendered with the model's chat template.
+        rows: How many fixed rows are evaluated; None: all.
+        max_new_tokens: Limit of generated answers; None: the task's own.
+        data: Where an lm-eval task's rows are: ``path``, ``config``, ``revision`` on the hub, ``files`` (split to file
+            name) in a flat folder, ``fields`` (name to JSON type) that every row must have.
+    """
+
+    name: str
+    source: Literal["lab-skill", "lm-eval"]
+    task: str
+    metric: str
+    chance: float
+    shots: int = 0
+    group: str = ""
+    chat_template: bool = True
+    rows: int | None = None
+    max_new_tokens: int | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, resolved: Mapping[str, Any]) -> SuiteEntry:
+        """The entry of a resolved dict (``resolve_suite``); its ``identity`` is not part of the entry."""
+        return cls(**{key: value for key, value in resolved.items() if key != "identity"})
+
+
+def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
+    """Read a suite.
+
+    Args:
+        path: The suite's YAML file.
+        tier: Which number of rows: a key of the file's ``tiers``.
+
+    Raises:
+        UsageError: The file is no suite, or names an unknown tier.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tiers: dict[str, int | None] = content["tiers"]
+        defaults: dict[str, Any] = content.get("defaults", {})
+        entries: list[dict[str, Any]] = content["tasks"]
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise UsageError(
+            f"{path} is not a suite", f"{type(error).__name__}: {error}", "it needs the keys `tiers` and `tasks`"
+        ) from error
+    if tier not in tiers:
+        raise UnknownNameError("tier", tier, tiers)
+    rows = tiers[tier]
+    expanded = [entry for declared in entries for entry in _expanded({**defaults, **declared})]
+    try:
+        suite = tuple(SuiteEntry(**{"rows": rows, **entry}) for entry in expanded)
+    except TypeError as error:
+        raise UsageError(f"{path} has an entry that is no benchmark", str(error)) from error
+    names = [entry.name for entry in suite]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise UsageError(f"{path} names {', '.join(sorted(repeated))} more than once")
+    return suite
+
+
+def _expanded(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """``skills: all`` stands for every skill of the lab, whose kind, group and chance the lab declares."""
+    if entry.get("source") != "lab-skill":
+        return [entry]
+    from cl_bench.tasks.lab.skills import SKILLS
+
+    if entry.pop("skills", "all") != "all":
+        raise UsageError("`skills` of a lab entry can only be `all`", hint="leave it out and give `task`")
+    wanted = entry.pop("task", None)
+    known = {skill.name: skill for skill in SKILLS}
+    if wanted is not None and wanted not in known:
+        raise UnknownNameError("lab skill", wanted, known)
+    chosen = SKILLS if wanted is None else (known[wanted],)
+    return [
+        {"name": f"lab-{skill.name}", "task": skill.name, "group": skill.group, "chance": skill.chance, **entry}
+        for skill in chosen
+    ]
+
+
+def resolve_suite(path: Path, tier: str, options: DataOptions) -> tuple[dict[str, Any], ...]:
+    """Entries of a suite as JSON, each with the ``identity`` of its data: what a run's spec records.
+
+    Raises:
+        DataError: A local data file is broken. Absent data is no error: the identity says why it is absent.
+    """
+    from cl_bench.tasks.retention.benchmarks import benchmark_identity
+
+    return tuple({**asdict(entry), "identity": benchmark_identity(entry, options)} for entry in load_suite(path, tier))
