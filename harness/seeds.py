@@ -1,4 +1,4 @@
-"""Random numbers: one seed a sampled row, and global generators that are set around training and left untouched else."""
+"""Random numbers: one seed a sampled row, global generators set around training and restored."""
 
 from __future__ import annotations
 

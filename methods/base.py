@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cl_bench.harness.models.chat_model import ChatModel
-from cl_bench.methods.ledger import Ledger
+from cl_bench.methods.training.ledger import Ledger
 from cl_bench.tasks.base import Example, Score
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ class Stage:
         """Score a response with the scorer of the example's own task (mixtures and replay included)."""
         return self._scorers[example.task](example, text)
 
-    def with_examples(self, examples: Iterable[Example], scorers: Mapping[str, Callable[[Example, str], Score]]) -> Stage:
+    def with_examples(
+        self, examples: Iterable[Example], scorers: Mapping[str, Callable[[Example, str], Score]]
+    ) -> Stage:
         """The same stage with further training rows."""
         merged = {**self._scorers, **scorers}
         return Stage(self.index, self.name, (*self.examples, *examples), self.dev, merged, self.overrides)
@@ -170,6 +172,8 @@ class Context(ABC):
     progress: Progress
     checkpoints: StageCheckpoints
     ledger: Ledger
+    backend: str
+    backend_version: str
     modifiers: Sequence[Modifier] = ()
 
     @abstractmethod
@@ -179,6 +183,14 @@ class Context(ABC):
     @abstractmethod
     def aligner_fingerprint(self) -> str:
         """Content hash of the aligner, for cache keys; loads nothing."""
+
+    @abstractmethod
+    def aligner_parameters(self) -> int:
+        """Number of weights of the aligner, tied ones once."""
+
+    @abstractmethod
+    def scorer_identity(self) -> str:
+        """What fixes the scorers of the stage's tasks, for cache keys."""
 
     @abstractmethod
     def original(self) -> ChatModel:

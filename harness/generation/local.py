@@ -128,9 +128,7 @@ class LocalSampler(Sampler):
         logits: Tensor = output.logits[:, -1].float()
         return logits
 
-    def _record(
-        self, rows: list[_Row], tokens: list[int], logprobs: list[float], settings: GenerationSettings
-    ) -> None:
+    def _record(self, rows: list[_Row], tokens: list[int], logprobs: list[float], settings: GenerationSettings) -> None:
         for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
             if row.ended != "length":
                 continue

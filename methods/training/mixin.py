@@ -14,7 +14,7 @@ from torch import Tensor
 from cl_bench.harness.errors import DivergedError
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Context, Method, Stage, Student
-from cl_bench.methods.ledger import Ledger
+from cl_bench.methods.training.ledger import Ledger
 from cl_bench.methods.training.settings import TrainingSettings
 from cl_bench.methods.training.teachers import Teacher
 
@@ -90,12 +90,13 @@ def restore_ledger(ledger: Ledger, checkpoint: Path) -> None:
 def training_arguments(session: TrainingSession, cls: Any, **extra: Any) -> TrainingArguments:
     """Arguments of transformers' (or trl's) trainer for a session; nothing is left to a default that hides a choice."""
     settings, precision = session.settings, session.context.precision
-    micro = min(precision.micro_batch_size, settings.batch_size)
+    # An optimizer step is a whole number of micro-batches, or its size would not be the one asked for.
+    micro = max(n for n in range(1, precision.micro_batch_size + 1) if settings.batch_size % n == 0)
     on_cpu = session.student.model.device.type == "cpu"
     arguments: TrainingArguments = cls(
         output_dir=str(session.context.scratch / "trainer"),
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=max(1, settings.batch_size // micro),
+        gradient_accumulation_steps=settings.batch_size // micro,
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         lr_scheduler_type=settings.schedule if settings.schedule != "constant" else "constant_with_warmup",

@@ -22,10 +22,11 @@ class Teacher(ABC):
     def update(self, student: ChatModel) -> None:
         """Called after every optimizer step."""
 
+    @abstractmethod
     def state(self) -> dict[str, Tensor]:
         """Weights to put into a checkpoint; empty for a teacher that the run can load again."""
-        return {}
 
+    @abstractmethod
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Inverse of ``state``."""
 
@@ -41,6 +42,13 @@ class FrozenTeacher(Teacher):
 
     def update(self, student: ChatModel) -> None:
         """Nothing moves."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Nothing: the run loads this model again."""
+        return {}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Nothing to put back."""
 
 
 class EMATeacher(Teacher):

@@ -1,0 +1,41 @@
+"""What a training session reports: an ``Adaptation`` from its counters, ledger and logs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from cl_bench.harness.measure.cost import forward_flops, training_flops
+from cl_bench.methods.base import Adaptation
+from cl_bench.methods.training.mixin import TrainingSession
+from cl_bench.methods.training.rows import TrainingRow
+
+
+def adaptation_of(session: TrainingSession, trainer: Any, rejected: dict[str, int], data_hash: str) -> Adaptation:
+    """Steps, tokens and operations of a finished session."""
+    counters, parameters = session.counters, session.student.parameter_count()
+    flops = {"train": training_flops(parameters, counters.forward_tokens)}
+    generated = {}
+    if counters.teacher_tokens:
+        teachers = max(teacher.chat.parameter_count() for teacher in session.teachers.values())
+        flops["teacher"] = forward_flops(teachers, counters.teacher_tokens)
+    if counters.generated_tokens:
+        generated["student"] = counters.generated_tokens
+        flops["generate"] = forward_flops(parameters, counters.generation_prompt_tokens + counters.generated_tokens)
+    return Adaptation(
+        steps=counters.steps,
+        trained_tokens=counters.trained_tokens,
+        generated_tokens=generated,
+        flops=flops,
+        rejected=dict(rejected),
+        data_hash=data_hash,
+        logs=trainer.logs(),
+    )
+
+
+def rows_hash(rows: Sequence[TrainingRow]) -> str:
+    """SHA-256 over the ids and tokens of the rows trained on."""
+    content = [(row.example_id, row.prompt_ids, row.completion_ids) for row in rows]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -1,0 +1,156 @@
+"""Data generation by rejection sampling: a model answers with the demonstration in view, the task's scorer decides."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from cl_bench.harness.cache import RewriteKey, rows_hash
+from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.methods.base import Context, Stage
+from cl_bench.methods.training.conditioning import conditioned_messages
+from cl_bench.tasks.base import Example
+
+_CHUNK_ROWS = 1024
+"""Rows generated between two entries in the cache: what an interrupted generation can lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteSettings:
+    """How candidates are drawn and when one is accepted.
+
+    Attributes:
+        template: The aligner's user turn, with ``{question}`` and ``{demonstration}``.
+        candidates: Candidates per row at most; sampling stops at the first accepted one.
+        generation: Length and temperature.
+        leak_phrases: Lower-case phrases that betray the demonstration; a candidate holding one is rejected.
+    """
+
+    template: str
+    candidates: int
+    generation: GenerationSettings
+    leak_phrases: tuple[str, ...]
+
+
+def generate_rewrites(stage: Stage, context: Context, settings: RewriteSettings) -> list[dict[str, Any]]:
+    """One ledger row per training example.
+
+    Each row holds ``id``, ``text`` (the accepted rewrite or None), ``candidate`` (its number from 1, or None),
+    ``reasons`` (why each earlier candidate was rejected), ``first_accepted`` (the first sample passed the scorer and
+    all filters), ``first_correct`` (it passed the scorer: the data-generation accuracy R of SynthSelf's equation 3),
+    ``similarity`` (edit similarity of the accepted text to the demonstration), ``prompt_tokens`` and
+    ``generated_tokens`` (all candidates). Rows are cached by the content of what they come from.
+    """
+    with_demonstration = [example for example in stage.examples if example.demonstration]
+    context.progress.phase(f"rewrite {stage.name}", len(stage.examples))
+    rows: dict[str, dict[str, Any]] = {}
+    worker: _Rewriter | None = None
+    for start in range(0, len(with_demonstration), _CHUNK_ROWS):
+        chunk = with_demonstration[start : start + _CHUNK_ROWS]
+        key = _key(stage, context, settings, chunk)
+        found = context.cache.get_jsonl("rewrites", key)
+        if found is None:
+            # The aligner is loaded for the first chunk that is not in the cache, and only then.
+            worker = worker or _Rewriter(stage, context, settings)
+            found = worker.rewrite(chunk)
+            context.cache.put_jsonl("rewrites", key, found)
+        rows |= {row["id"]: row for row in found}
+        context.progress.advance(len(chunk))
+    return [rows.get(example.id, _empty(example, "no_demonstration")) for example in stage.examples]
+
+
+def _key(stage: Stage, context: Context, settings: RewriteSettings, chunk: Sequence[Example]) -> RewriteKey:
+    return RewriteKey(
+        aligner=context.aligner_fingerprint(),
+        template=settings.template,
+        rows_hash=rows_hash(chunk),
+        scorer=context.scorer_identity(),
+        acceptance={"candidates": settings.candidates, "leak_phrases": list(settings.leak_phrases)},
+        generation=dataclasses.asdict(settings.generation),
+        dtype=context.precision.generation,
+        backend=context.backend,
+        backend_version=context.backend_version,
+        batch_plan={"batch_size": settings.generation.batch_size, "chunk": _CHUNK_ROWS},
+        seed=context.seed,
+        stage=stage.index,
+    )
+
+
+class _Rewriter:
+    """Draws and filters candidates with the aligner."""
+
+    def __init__(self, stage: Stage, context: Context, settings: RewriteSettings) -> None:
+        self._stage, self._context, self._settings = stage, context, settings
+        self._aligner: ChatModel = context.aligner()
+        self._sampler: Sampler = context.sampler(self._aligner)
+
+    def rewrite(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
+        rows = {example.id: _empty(example) for example in examples}
+        prompts: dict[str, tuple[int, ...]] = {}
+        for example in examples:
+            messages = conditioned_messages(example, self._settings.template, example.demonstration or "")
+            ids = self._aligner.prompt_ids(messages)
+            if self._sampler.fits(len(ids), self._settings.generation):
+                prompts[example.id] = ids
+            else:
+                rows[example.id]["reasons"].append("aligner_prompt_too_long")
+        pending = [example for example in examples if example.id in prompts]
+        for candidate in range(1, self._settings.candidates + 1):
+            for example, completion in self._sample(pending, prompts, candidate):
+                self._judge(rows[example.id], example, completion, candidate, len(prompts[example.id]))
+            pending = [example for example in pending if rows[example.id]["text"] is None]
+        return list(rows.values())
+
+    def _sample(
+        self, pending: Sequence[Example], prompts: dict[str, tuple[int, ...]], candidate: int
+    ) -> Iterable[tuple[Example, Completion]]:
+        batch = [Prompt(prompts[e.id], self._context.row_seed("rewrite", e.id, rollout=candidate)) for e in pending]
+        return zip(pending, self._sampler.generate(batch, self._settings.generation), strict=True)
+
+    def _judge(
+        self, row: dict[str, Any], example: Example, completion: Completion, candidate: int, prompt_tokens: int
+    ) -> None:
+        row["prompt_tokens"] += prompt_tokens
+        row["generated_tokens"] += len(completion.ids)
+        correct = self._stage.score(example, completion.text).correct
+        reason = self._rejection(completion, correct)
+        if candidate == 1:
+            row["first_correct"], row["first_accepted"] = correct, reason is None
+        if reason is not None:
+            row["reasons"].append(reason)
+            return
+        row["text"], row["candidate"] = completion.text, candidate
+        row["similarity"] = edit_similarity(completion.text, example.demonstration or "")
+
+    def _rejection(self, completion: Completion, correct: bool) -> str | None:
+        if not completion.text:
+            return "empty"
+        if completion.ended == "length":
+            return "truncated"
+        text = completion.text.lower()
+        if any(phrase in text for phrase in self._settings.leak_phrases):
+            return "leak_phrase"
+        return None if correct else "wrong"
+
+
+def edit_similarity(text: str, reference: str) -> float:
+    """Similarity of two texts by words, in [0, 1]: twice the matching words over all words (``difflib``)."""
+    return SequenceMatcher(None, text.split(), reference.split(), autojunk=False).ratio()
+
+
+def _empty(example: Example, *reasons: str) -> dict[str, Any]:
+    return {
+        "id": example.id,
+        "text": None,
+        "candidate": None,
+        "reasons": list(reasons),
+        "first_correct": False,
+        "first_accepted": False,
+        "similarity": None,
+        "prompt_tokens": 0,
+        "generated_tokens": 0,
+    }
