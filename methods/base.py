@@ -55,7 +55,7 @@ def setting(
         inferred: The source does not state it; it was inferred.
         **constraints: Constraints of ``pydantic.Field`` (``ge``, ``le``, ...).
     """
-    extra = {"unit": unit, "source": source, "inferred": inferred}
+    extra: dict[str, Any] = {"unit": unit, "source": source, "inferred": inferred}
     return Field(default, description=description, json_schema_extra=extra, **constraints)
 
 
