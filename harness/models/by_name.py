@@ -1,0 +1,90 @@
+"""Students and aligners as a specification records them: found by name, paired, sized, without loading weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cl_bench.harness.errors import ModelError, UsageError
+from cl_bench.harness.profile_files import PrecisionChoice
+from cl_bench.harness.spec import ModelSpec
+from cl_bench.methods.base import Precision
+
+
+def find_model(name: str, offline: bool) -> ModelSpec:
+    """A model by lab name, fetched name, folder or hub id.
+
+    Raises:
+        UnknownNameError: Nothing of that name.
+        ModelError: It cannot be used.
+    """
+    from cl_bench.harness.models.load import resolve_model
+
+    found = resolve_model(name, offline=offline)
+    return ModelSpec(name=found.name, fingerprint=found.fingerprint, source=str(found.path))
+
+
+def find_aligner(choice: str, student: ModelSpec, offline: bool) -> ModelSpec:
+    """The aligner of a student.
+
+    Args:
+        choice: A model's name, "self", or "next-size-up" for lab models.
+        student: The student.
+        offline: Never ask the hub.
+
+    Raises:
+        UsageError: "next-size-up" of a model that is not the lab's.
+        ModelError: The aligner is not found or has another tokenizer.
+    """
+    from cl_bench.harness.models.lab import LAB_MODELS, next_size_up
+    from cl_bench.harness.models.vocabulary import check_same_tokenizer
+
+    if choice == "self":
+        return student
+    if choice == "next-size-up":
+        if student.name not in LAB_MODELS:
+            raise UsageError(
+                f"{student.name} has no next size up", why="only lab models have", hint="name one with --aligner"
+            )
+        choice = next_size_up(student.name)
+    aligner = find_model(choice, offline)
+    check_same_tokenizer(Path(student.source), Path(aligner.source))
+    return aligner
+
+
+def settled_precision(choice: PrecisionChoice, model: Path) -> Precision:
+    """The precision with ``auto`` replaced by what pays for a model of that size."""
+    from cl_bench.harness.models.precision import training_format
+
+    return Precision(
+        training=training_format(choice.training, stored_parameters(model)),
+        generation=choice.generation,
+        micro_batch_size=choice.micro_batch_size,
+        generation_batch_size=choice.generation_batch_size,
+    )
+
+
+def stored_parameters(folder: Path) -> int:
+    """Number of weights in a folder's safetensors files, read from their headers.
+
+    Raises:
+        ModelError: A file is not in safetensors format.
+    """
+    total = 0
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with path.open("rb") as stream:
+                header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+        except (OSError, ValueError, MemoryError) as error:
+            raise ModelError(f"{path} is not a safetensors file", why=str(error)) from error
+        for name, entry in header.items():
+            if name != "__metadata__":
+                total += _size(entry["shape"])
+    return total
+
+
+def _size(shape: list[int]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size

@@ -1,0 +1,264 @@
+"""From a request to run specifications: command line over file over profile, every name checked, every value filled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from cl_bench.harness.errors import UnknownNameError, UsageError
+from cl_bench.harness.models.by_name import find_aligner, find_model, settled_precision
+from cl_bench.harness.profile_files import (
+    PrecisionChoice,
+    Profile,
+    Recipe,
+    load_profile,
+    load_recipe,
+    profile_for_model,
+)
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.request import BOUNDS, Request, merge
+from cl_bench.harness.spec import (
+    ComponentSpec,
+    DataSpec,
+    EvaluationSpec,
+    Execution,
+    ModelSpec,
+    RunSpec,
+    SequenceSpec,
+    StageSpec,
+    SuiteSpec,
+    TaskSpec,
+    data_options,
+)
+from cl_bench.harness.validation import build, refuse_unknown
+from cl_bench.methods.base import Method, MethodSettings, Need
+
+Note = Callable[[str], None]
+
+
+def resolve(request: Request, execution: Execution, registry: Registry, note: Note) -> list[RunSpec]:
+    """The specification of every requested seed.
+
+    Names and settings are checked first, then models, then data; nothing is written and no weights are loaded.
+
+    Args:
+        request: What the user asks for.
+        execution: Where data are.
+        registry: What can be named.
+        note: Receives remarks for the user.
+
+    Raises:
+        UsageError: An unknown name or setting, or a value that does not fit.
+        ModelError: A model is not found, or the aligner has another tokenizer.
+        DataError: Data are absent or broken.
+    """
+    profile = load_profile(request.profile or profile_for_model(request.model))
+    recipe = load_recipe(request.recipe or profile.recipe)
+    bound, method_name = _method_name(request, registry)
+    method = _method(method_name, request, profile, recipe, registry)
+    modifiers = _modifiers(request, recipe, registry, method_name)
+    sequence = _sequence(request, registry)
+    for stage in sequence.stages:
+        registry.source("tasks", stage.task)
+    data = build(DataSpec, merge(profile.data.model_dump(), request.group("data")), "settings of data")
+    evaluation, batch_size = _evaluation(request, profile)
+    suite = _suite_name(request, profile, registry)
+    tier = request.tier or profile.tier
+    precision_choice = build(
+        PrecisionChoice, merge(profile.precision.model_dump(), request.group("precision")), "settings of precision"
+    )
+    model = find_model(request.model or profile.model, execution.offline)
+    aligner = _aligner(request, profile, registry, method_name, model, execution.offline, note)
+    options = data_options(data, execution)
+    tasks = tuple(
+        TaskSpec(name=name, identity=_plain(registry.task(name, options).identity()))
+        for name in dict.fromkeys(stage.task for stage in sequence.stages)
+    )
+    first = RunSpec(
+        profile=profile.name,
+        recipe=recipe.name,
+        lab_version=_lab_version(data, model),
+        method=method,
+        modifiers=modifiers,
+        bound=bound,
+        sequence=sequence,
+        data=data,
+        tasks=tasks,
+        suite=_suite(suite, tier, registry, data, execution),
+        evaluation=evaluation,
+        model=model,
+        aligner=aligner,
+        precision=settled_precision(precision_choice, Path(model.source)),
+        evaluation_batch_size=batch_size,
+        limit=request.limit,
+        eval_every=request.eval_every,
+    )
+    return [first.model_copy(update={"seed": seed}) for seed in request.seeds or (0,)]
+
+
+def differences(one: RunSpec, other: RunSpec) -> list[str]:
+    """Dotted names of the fields in which two specifications differ, hashed fields only."""
+    return sorted(_differing(one.hash_payload(), other.hash_payload(), ""))
+
+
+def _method_name(request: Request, registry: Registry) -> tuple[Literal["base", "joint"] | None, str | None]:
+    if request.method is None:
+        raise UsageError("no method given", hint=f"--method with one of: {', '.join([*BOUNDS, *registry.methods()])}")
+    if request.joint_with is not None and request.method != "joint":
+        raise UsageError("--joint-with goes with --method joint", why=f"the method is {request.method}")
+    if request.method == "base":
+        return "base", None
+    bound: Literal["joint"] | None = "joint" if request.method == "joint" else None
+    name = (request.joint_with or "sft") if bound else request.method
+    if name not in registry.methods():
+        raise UnknownNameError("method", name, [*BOUNDS, *registry.methods()])
+    return bound, name
+
+
+def _method(
+    name: str | None, request: Request, profile: Profile, recipe: Recipe, registry: Registry
+) -> ComponentSpec | None:
+    own = request.group("method")
+    if name is None:
+        if own:
+            raise UsageError("the bound 'base' trains nothing and has no settings", hint="drop --set method.…")
+        return None
+    known = registry.method_class(name).Settings.model_fields
+    values = recipe.method_settings(name, known)
+    templates = {f"{key}_template": text for key, text in profile.templates.items()}
+    values |= {key: text for key, text in templates.items() if key in known and key not in recipe.methods.get(name, {})}
+    return component(registry.method_class(name).Settings, "method", name, values | own, registry)
+
+
+def component(
+    settings: type[MethodSettings], kind: str, name: str, values: Mapping[str, Any], registry: Registry
+) -> ComponentSpec:
+    """A method or modifier with every setting filled.
+
+    Raises:
+        UsageError: A setting is unknown or its value does not fit.
+    """
+    full = build(settings, values, f"settings of {kind} {name}")
+    return ComponentSpec(name=name, settings=full.model_dump(mode="json"), identity=registry.identity(f"{kind}s", name))
+
+
+def _modifiers(
+    request: Request, recipe: Recipe, registry: Registry, method_name: str | None
+) -> tuple[ComponentSpec, ...]:
+    names = request.modifiers or ()
+    given = request.group("modifier")
+    for name in names:
+        registry.source("modifiers", name)
+    refuse_unknown(given, names, "settings of modifiers (choose modifiers with --with)")
+    if not names:
+        return ()
+    if len(set(names)) < len(names):
+        raise UsageError(f"--with names a modifier twice: {', '.join(names)}")
+    if method_name is None:
+        raise UsageError("the bound 'base' trains nothing and takes no modifiers", hint="drop --with")
+    if not registry.method_class(method_name).takes_modifiers:
+        raise UsageError(f"method {method_name} takes no modifiers", why="it does not use the shared training loop")
+    found = []
+    for name in names:
+        settings = registry.modifier_class(name).Settings
+        values = recipe.modifier_settings(name, settings.model_fields) | dict(given.get(name, {}))
+        found.append(component(settings, "modifier", name, values, registry))
+    return tuple(found)
+
+
+def _sequence(request: Request, registry: Registry) -> SequenceSpec:
+    if request.sequence is None:
+        raise UsageError("no sequence given", hint=f"--sequence with one of: {', '.join(registry.sequences())}")
+    sequence = registry.sequence(request.sequence).resolve(request.order)
+    settings = request.group("sequence")
+    every = {key: settings.pop(key) for key in ("rows", "epochs") if key in settings}
+    names = [stage.name for stage in sequence.stages]
+    refuse_unknown(settings, ["rows", "epochs", *names], f"settings of sequence {sequence.name}")
+    stages = []
+    for stage in sequence.stages:
+        own = settings.get(stage.name, {})
+        if not isinstance(own, Mapping):
+            raise UsageError(f"sequence.{stage.name}: expected rows or epochs", hint=f"sequence.{stage.name}.epochs=1")
+        values = stage.model_dump() | every | dict(own)
+        values["rows"] = _smaller(values["rows"], request.limit)
+        stages.append(build(StageSpec, values, f"settings of stage {stage.name}"))
+    return sequence.model_copy(update={"stages": tuple(stages)})
+
+
+def _evaluation(request: Request, profile: Profile) -> tuple[EvaluationSpec, int]:
+    settings = request.group("evaluation")
+    batch_size = settings.pop("batch_size", profile.evaluation_batch_size)
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        raise UsageError(f"evaluation.batch_size: expected a whole number above 0, got {batch_size!r}")
+    values = merge(profile.evaluation.model_dump(), settings)
+    for name in ("rows", "ood_rows", "suite_rows"):
+        values[name] = _smaller(values.get(name), request.limit)
+    return build(EvaluationSpec, values, "settings of evaluation"), batch_size
+
+
+def _smaller(value: Any, limit: int | None) -> Any:
+    # A value of the wrong type is left for the validation that follows.
+    if limit is None or (value is not None and not isinstance(value, int)):
+        return value
+    return limit if value is None else min(value, limit)
+
+
+def _suite_name(request: Request, profile: Profile, registry: Registry) -> str | None:
+    name = request.suite or profile.suite
+    if name in (None, "none"):
+        return None
+    registry.source("suites", str(name))
+    return name
+
+
+def _suite(name: str | None, tier: str, registry: Registry, data: DataSpec, execution: Execution) -> SuiteSpec | None:
+    if name is None:
+        return None
+    from cl_bench.tasks.retention.suites import resolve_suite
+
+    entries = resolve_suite(registry.suite_path(name), tier, data_options(data, execution))
+    return SuiteSpec(name=name, tier=tier, tasks=tuple(_plain(entry) for entry in entries))
+
+
+def _aligner(
+    request: Request,
+    profile: Profile,
+    registry: Registry,
+    method_name: str | None,
+    model: ModelSpec,
+    offline: bool,
+    note: Note,
+) -> ModelSpec | None:
+    method: type[Method] | None = registry.method_class(method_name) if method_name else None
+    if method is None or Need.ALIGNER not in method.needs:
+        if request.aligner not in (None, "none"):
+            note(f"{method_name or 'base'} uses no aligner; --aligner {request.aligner} has no effect")
+        return None
+    choice = request.aligner or profile.aligner
+    if choice in (None, "none"):
+        raise UsageError(f"method {method_name} needs an aligner", hint="name one with --aligner")
+    return find_aligner(str(choice), model, offline)
+
+
+def _lab_version(data: DataSpec, model: ModelSpec) -> int | None:
+    from cl_bench.harness.models.lab import LAB_MODELS
+
+    if data.source != "lab" and model.name not in LAB_MODELS:
+        return None
+    from cl_bench.tasks.lab.version import LAB_VERSION
+
+    return int(LAB_VERSION)
+
+
+def _plain(value: Any) -> Any:
+    # Tuples and enumerations become what they are after a round trip through the run directory.
+    return json.loads(json.dumps(value))
+
+
+def _differing(one: Any, other: Any, place: str) -> list[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = dict.fromkeys([*one, *other])
+        return [name for key in keys for name in _differing(one.get(key), other.get(key), f"{place}.{key}".lstrip("."))]
+    return [] if one == other else [place]
