@@ -31,6 +31,7 @@ class DatasetSpec:
         revision: Commit on the hub that is asked for, or None.
         fields: Fields that every row must have, with the name of their type.
         splits: Name on the hub of each split of ``files``, where it differs.
+        on_hub: Whether the hub has it at all; otherwise it is published as files only.
     """
 
     path: str
@@ -39,6 +40,7 @@ class DatasetSpec:
     revision: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     splits: Mapping[str, str] = field(default_factory=dict)
+    on_hub: bool = True
 
     def hub_split(self, split: str) -> str:
         """Name that the hub gives a split."""
@@ -67,6 +69,11 @@ def locate(spec: DatasetSpec, options: DataOptions) -> Located:
         AbsentDataError: It is not under the data root, or there is no data root and the hub must not be asked.
     """
     if options.data_root is None:
+        if not spec.on_hub:
+            raise AbsentDataError(
+                f"the data set {spec.path} is published as files, not on the hub",
+                hint=f"give --data-root DIR with {' and '.join(spec.files.values())}",
+            )
         if options.offline or os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
             raise AbsentDataError(
                 f"the data set {spec.path} is not local", "the hub must not be asked (offline)", "give --data-root DIR"

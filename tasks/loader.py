@@ -1,0 +1,105 @@
+"""Makes tasks of task files: one YAML a task, with a section for each source of rows."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
+from cl_bench.tasks.base import Task
+from cl_bench.tasks.sources.base import DataOptions
+from cl_bench.tasks.sources.hub import HubSource, HubTask, MixtureTask
+from cl_bench.tasks.sources.locate import DatasetSpec
+from cl_bench.tasks.sources.readers import READERS
+
+_TOP_KEYS = {"name", "title", "sources"}
+
+
+def load_task(path: Path, options: DataOptions) -> Task:
+    """Make the task that a file describes, on the source that the options name.
+
+    The file has ``name``, ``title`` and ``sources``; a source is one of
+
+    - ``{kind: lab, domain: D}``: the generated world;
+    - ``{kind: K, data: {path, config, revision, files, fields, splits}, system, chance, max_new_tokens, columns}`` with
+      a reader K of ``tasks.sources.readers``: a public data set;
+    - ``{kind: mixture, parts: [task, …]}``: parts of the tasks whose files lie beside this one;
+    - ``{kind: python, file: F, class: C}``: a Task class in a file beside this one, called with the options;
+    - ``{absent: reason}``: the source has no rows for this task.
+
+    Args:
+        path: The task's YAML file.
+        options: Which source, and where its data is.
+
+    Raises:
+        UsageError: The file is not a task file.
+        DataError: The task has no rows on this source. Absent or broken files are found when rows are first asked for.
+    """
+    content = _read(path)
+    sources: Mapping[str, Any] = content["sources"]
+    source = sources.get(options.source)
+    if source is None or "absent" in source:
+        why = "its file has no such source" if source is None else str(source["absent"])
+        raise DataError(
+            f"the task {content['name']} has no rows on the source {options.source!r}",
+            why,
+            f"sources it has: {', '.join(name for name, value in sources.items() if 'absent' not in value) or 'none'}",
+        )
+    try:
+        return _make(content["name"], dict(source), path, options)
+    except (TypeError, KeyError) as error:
+        raise UsageError(
+            f"{path}, source {options.source!r}: wrong or missing keys", f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise UsageError(f"{path} cannot be read as a task file", str(error)) from error
+    if not isinstance(content, dict) or not isinstance(content.get("sources"), dict) or "name" not in content:
+        raise UsageError(f"{path} is not a task file", "it needs the keys `name` and `sources`")
+    if unknown := sorted(set(content) - _TOP_KEYS):
+        raise UnknownNameError(f"key of a task file ({path})", unknown[0], _TOP_KEYS)
+    return content
+
+
+def _make(name: str, source: dict[str, Any], path: Path, options: DataOptions) -> Task:
+    kind = source.pop("kind")
+    if kind == "lab":
+        from cl_bench.tasks.lab.task import LabTask
+
+        return LabTask(name, source["domain"], distance=options.distance, order=options.order)
+    if kind == "mixture":
+        return _mixture(name, source["parts"], path, options)
+    if kind == "python":
+        return _python_task(path.parent / source["file"], source["class"], options)
+    if kind not in READERS:
+        raise UnknownNameError("kind of source", kind, [*READERS, "lab", "mixture", "python"])
+    data = DatasetSpec(**source.pop("data"))
+    return HubTask(name, HubSource(kind=kind, data=data, **source), options)
+
+
+def _mixture(name: str, parts: list[str], path: Path, options: DataOptions) -> MixtureTask:
+    tasks = [load_task(path.parent / f"{part}.yaml", options) for part in parts]
+    wrong = [task.name for task in tasks if not isinstance(task, HubTask)]
+    if wrong:
+        raise UsageError(f"{path}: a mixture takes parts on public data only", f"not so: {', '.join(wrong)}")
+    return MixtureTask(name, [task for task in tasks if isinstance(task, HubTask)])
+
+
+def _python_task(path: Path, class_name: str, options: DataOptions) -> Task:
+    spec = importlib.util.spec_from_file_location(f"cl_bench_task_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UsageError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    task = getattr(module, class_name)(options)
+    if not isinstance(task, Task):
+        raise UsageError(f"{class_name} in {path} is not a Task", hint="derive it from cl_bench.tasks.base.Task")
+    return task
