@@ -1,0 +1,318 @@
+"""The command line: options and their help; the work is in ``harness.commands``, imported when a command runs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cl_bench.harness.cli_errors import exit_code
+from cl_bench.harness.cli_group import SuggestingGroup
+
+_HELP = (
+    """Measure what a language model learns and what it forgets when it is post-trained on one task after another."""
+)
+_SETTINGS: dict[str, Any] = {
+    "cls": SuggestingGroup,
+    "no_args_is_help": True,
+    "rich_markup_mode": None,  # with it, --help imports rich and takes twice as long
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(name="cl-bench", help=_HELP, add_completion=False, **_SETTINGS)
+models_app = typer.Typer(help="Models that come with cl-bench or are fetched by it.", **_SETTINGS)
+new_app = typer.Typer(help="Write a working starting point for an extension.", **_SETTINGS)
+validate_app = typer.Typer(help="Check a method, specification, task or run directory.", **_SETTINGS)
+app.add_typer(models_app, name="models")
+app.add_typer(new_app, name="new")
+app.add_typer(validate_app, name="validate")
+
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one line of JSON to stdout.")]
+Output = Annotated[Path, typer.Option("--output", help="Folder below which run directories are made.")]
+DataRoot = Annotated[
+    Path | None, typer.Option("--data-root", help="Folder with the data sets: DIR/<owner>/<name>, or flat JSONL files.")
+]
+IncludePath = Annotated[
+    list[Path] | None,
+    typer.Option("--include-path", help="Folder with your own methods, tasks, sequences or suites; repeatable."),
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Never reach for the network.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.")]
+Device = Annotated[str, typer.Option("--device", help="Torch device.")]
+CheckpointEvery = Annotated[
+    str, typer.Option("--checkpoint-every", help='Checkpoints within a stage: "60s", "200steps" or "never".')
+]
+Keep = Annotated[str, typer.Option("--keep-checkpoints", help="Weights of finished stages to keep: all or last.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+@app.command()
+def run(
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="SPEC.yaml", help="Request or saved specification; options override it.")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="Method, or one of the bounds base and joint.")] = None,
+    modifiers: Annotated[list[str] | None, typer.Option("--with", help="Modifier; repeatable.")] = None,
+    joint_with: Annotated[str | None, typer.Option(help="Method that trains the bound joint (sft).")] = None,
+    sequence: Annotated[str | None, typer.Option(help="Sequence of tasks.")] = None,
+    order: Annotated[str | None, typer.Option(help="Named order, stages with commas, or random:SEED.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Profile; by default the one that fits the model.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="Recipe of method settings.")] = None,
+    model: Annotated[str | None, typer.Option(help="Lab model, fetched model, folder or hub id.")] = None,
+    aligner: Annotated[str | None, typer.Option(help="Larger model: a name, next-size-up, self or none.")] = None,
+    suite: Annotated[str | None, typer.Option(help="Retention suite, or none.")] = None,
+    tier: Annotated[str | None, typer.Option(help="How much of the suite: a tier of its file.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="For example 0,1,2 or 0-4; by default 0.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="GROUP.NAME=VALUE", help="One setting, as method.learning_rate=5e-5; repeatable."
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows a stage and a task are cut to: a partial run.")] = None,
+    eval_every: Annotated[int | None, typer.Option(min=1, help="Optimizer steps between evaluations.")] = None,
+    data_root: DataRoot = None,
+    gold_ids: Annotated[Path | None, typer.Option(help="File of row ids that science tasks are restricted to.")] = None,
+    include_path: IncludePath = None,
+    output: Output = Path("runs"),
+    offline: Offline = False,
+    device: Device = "cpu",
+    threads: Threads = None,
+    checkpoint_every: CheckpointEvery = "60s",
+    keep_checkpoints: Keep = "all",
+    save_spec: Annotated[Path | None, typer.Option(help="Write the full specification to a file.")] = None,
+    tune: Annotated[bool, typer.Option("--tune", help="Try the recipe's grid on dev rows first.")] = False,
+    write_recipe: Annotated[
+        Path | None, typer.Option(help="With --tune: put the choice into this recipe file.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Train on a sequence of tasks, evaluating after every stage."""
+    from cl_bench.harness.commands.execution import execution_of
+    from cl_bench.harness.commands.run import RunOptions, run_command
+    from cl_bench.harness.request import Request, parse_seeds, parse_settings
+
+    request = Request(
+        method=method,
+        modifiers=tuple(modifiers) if modifiers else None,
+        joint_with=joint_with,
+        sequence=sequence,
+        order=order,
+        profile=profile,
+        recipe=recipe,
+        model=model,
+        aligner=aligner,
+        suite=suite,
+        tier=tier,
+        seeds=parse_seeds(seeds) if seeds is not None else None,
+        limit=limit,
+        eval_every=eval_every,
+        settings=parse_settings(settings or ()),
+    )
+    execution = execution_of(
+        output=output,
+        data_root=data_root,
+        gold_ids=gold_ids,
+        include_paths=include_path or (),
+        device=device,
+        threads=threads,
+        offline=offline,
+        progress=not quiet,
+        checkpoint_every=checkpoint_every,
+        keep_checkpoints=keep_checkpoints,
+    )
+    return run_command(RunOptions(request, spec, execution, json, save_spec, tune, write_recipe))
+
+
+@app.command()
+def resume(
+    directory: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory of an unfinished run.")],
+    data_root: DataRoot = None,
+    include_path: IncludePath = None,
+    offline: Offline = False,
+    device: Device = "cpu",
+    threads: Threads = None,
+    checkpoint_every: CheckpointEvery = "60s",
+    keep_checkpoints: Keep = "all",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Go on with an unfinished run."""
+    from cl_bench.harness.commands.execution import execution_of
+    from cl_bench.harness.commands.resume import resume_command
+
+    execution = execution_of(
+        output=directory,
+        data_root=data_root,
+        include_paths=include_path or (),
+        device=device,
+        threads=threads,
+        offline=offline,
+        progress=not quiet,
+        checkpoint_every=checkpoint_every,
+        keep_checkpoints=keep_checkpoints,
+    )
+    return resume_command(directory, execution, json)
+
+
+ListKind = Literal["methods", "modifiers", "tasks", "sequences", "suites", "models", "profiles", "recipes"]
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[ListKind, typer.Argument(help="What to list.")],
+    include_path: IncludePath = None,
+    json: Json = False,
+) -> int:
+    """List what can be named on the command line."""
+    from cl_bench.harness.commands.list import list_command
+
+    return list_command(kind, include_path or (), json)
+
+
+@app.command()
+def show(
+    kind: Annotated[
+        str, typer.Argument(help="method, modifier, task, sequence, suite, model, profile, recipe or run.")
+    ],
+    name: Annotated[str, typer.Argument(help="Its name, or a run directory.")],
+    include_path: IncludePath = None,
+    json: Json = False,
+) -> int:
+    """Show a method, task, sequence, suite, profile or run."""
+    from cl_bench.harness.commands.show import show_command
+
+    return show_command(kind, name, include_path or (), json)
+
+
+@validate_app.command("method")
+def validate_method(
+    name: Annotated[str, typer.Argument(help="A method's name or its Python file.")],
+    static: Annotated[bool, typer.Option("--static", help="Check the class alone; train nothing.")] = False,
+    include_path: IncludePath = None,
+    json: Json = False,
+) -> int:
+    """Check a method's class and settings, then run it on a few rows in the lab."""
+    from cl_bench.harness.commands.validate import validate_method_command
+
+    return validate_method_command(name, include_path or (), static, json)
+
+
+@validate_app.command("spec")
+def validate_spec(
+    file: Annotated[Path, typer.Argument(help="Request or saved specification.")],
+    data_root: DataRoot = None,
+    include_path: IncludePath = None,
+    offline: Offline = False,
+    json: Json = False,
+) -> int:
+    """Resolve a file and print what would be run where."""
+    from cl_bench.harness.commands.execution import execution_of
+    from cl_bench.harness.commands.validate import validate_spec_command
+
+    execution = execution_of(data_root=data_root, include_paths=include_path or (), offline=offline)
+    return validate_spec_command(file, execution, json)
+
+
+@validate_app.command("task")
+def validate_task(
+    name: Annotated[str, typer.Argument(help="Task.")],
+    source: Annotated[Literal["lab", "hub"] | None, typer.Option(help="Where its rows come from.")] = None,
+    data_root: DataRoot = None,
+    include_path: IncludePath = None,
+    offline: Offline = False,
+    json: Json = False,
+) -> int:
+    """Load every split of a task and check rows, identifiers and the scorer on the task's own answers."""
+    from cl_bench.harness.commands.execution import execution_of
+    from cl_bench.harness.commands.validate import validate_task_command
+
+    execution = execution_of(data_root=data_root, include_paths=include_path or (), offline=offline)
+    return validate_task_command(name, source or ("hub" if data_root else "lab"), execution, json)
+
+
+@validate_app.command("run")
+def validate_run(directory: Annotated[Path, typer.Argument(help="Run directory.")], json: Json = False) -> int:
+    """Check a run directory: its specification against its name, its files against their hashes."""
+    from cl_bench.harness.commands.validate import validate_run_command
+
+    return validate_run_command(directory, json)
+
+
+@models_app.command("list")
+def models_list(json: Json = False) -> int:
+    """List lab models and models that can be fetched."""
+    from cl_bench.harness.commands.list import list_command
+
+    return list_command("models", (), json)
+
+
+@models_app.command("path")
+def models_path(
+    name: Annotated[str, typer.Argument(help="Model.")], offline: Offline = False, json: Json = False
+) -> int:
+    """Print the folder that a model's name stands for."""
+    from cl_bench.harness.commands.models import path_command
+
+    return path_command(name, offline, json)
+
+
+@models_app.command("build")
+def models_build(
+    name: Annotated[str, typer.Argument(help="Lab model.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the model.")] = Path("lab-models"),
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many steps of the schedule.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and rows.")] = 0,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Pre-train a lab model from scratch."""
+    from cl_bench.harness.commands.models import build_command
+
+    return build_command(name, out, steps, seed, threads, quiet, json)
+
+
+@models_app.command("fetch")
+def models_fetch(name: Annotated[str, typer.Argument(help="Model that can be fetched.")], json: Json = False) -> int:
+    """Fetch a small real model into the cache."""
+    from cl_bench.harness.commands.models import fetch_command
+
+    return fetch_command(name, json)
+
+
+@app.command()
+def env(json: Json = False) -> int:
+    """Print versions, threads, cache and device."""
+    from cl_bench.harness.commands.env import env_command
+
+    return env_command(json)
+
+
+@new_app.command("method")
+def new_method(
+    name: Annotated[str, typer.Argument(help="Name, words joined by hyphens.")],
+    directory: Annotated[Path, typer.Option("--dir", help="Folder to write into.")] = Path("."),
+    json: Json = False,
+) -> int:
+    """Write a method file that runs, and a test for it."""
+    from cl_bench.harness.commands.new import new_method_command
+
+    return new_method_command(name, directory, json)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point: parses, runs, and turns every error into a message and an exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(exit_code(lambda: app(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,70 @@
+"""How the command line ends: every error becomes a message on stderr and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError
+
+
+def exit_code(call: Callable[[], Any], json: bool) -> int:
+    """Call a command and return its exit code; errors are printed, not raised.
+
+    Args:
+        call: Parses and runs; its integer result is the exit code.
+        json: Print errors to stdout too, as one line of JSON.
+    """
+    try:
+        result = call()
+    except ClBenchError as error:
+        return _fail(error, json)
+    except KeyboardInterrupt:
+        return _interrupted(json)
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # nobody reads; a flush at exit would fail again
+        return EXIT_FAILED
+    except Exception as error:
+        return _parser_error(error, json) if hasattr(error, "format_message") else _unexpected(error, json)
+    code = result if isinstance(result, int) else EXIT_DONE
+    return _interrupted(json) if code == EXIT_INTERRUPTED else code
+
+
+def _fail(error: ClBenchError, json: bool) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    if json:
+        _print_error(error.what, error.why, error.hint, error.exit_code)
+    return error.exit_code
+
+
+def _parser_error(error: Any, json: bool) -> int:
+    # The parser's own exceptions live in different modules in different versions of typer.
+    error.show()
+    if json:
+        _print_error(str(error.format_message()), "", "cl-bench --help", EXIT_USAGE)
+    return EXIT_USAGE
+
+
+def _unexpected(error: Exception, json: bool) -> int:
+    traceback.print_exception(error)
+    what = f"{type(error).__name__}: {error}"
+    print(f"error: {what}\n  why: this is a fault of cl-bench or of an extension; the trace is above", file=sys.stderr)
+    if json:
+        _print_error(what, "unexpected", "", EXIT_FAILED)
+    return EXIT_FAILED
+
+
+def _interrupted(json: bool) -> int:
+    hint = "cl-bench resume RUN_DIR goes on from there"
+    print(f"interrupted: finished stages and the last checkpoint are kept\n  try: {hint}", file=sys.stderr)
+    if json:
+        _print_error("interrupted", "", hint, EXIT_INTERRUPTED)
+    return EXIT_INTERRUPTED
+
+
+def _print_error(what: str, why: str, hint: str, code: int) -> None:
+    from json import dumps
+
+    print(dumps({"error": {"what": what, "why": why, "try": hint}, "exit_code": code}), flush=True)
