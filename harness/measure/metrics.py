@@ -118,7 +118,8 @@ def mean_over_stages(scores: Scores, measure: Callable[[Scores, str], float]) ->
 
 def average_accuracy(scores: Scores) -> float:
     """Mean over tasks of R[last stage, t]."""
-    return fmean(scores.at(scores.final, task) for task in scores.tasks)
+    final = scores.final
+    return fmean(scores.at(final, task) for task in scores.tasks)
 
 
 def average_incremental_accuracy(scores: Scores) -> float:
