@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cl_bench.harness.errors import UsageError
+from cl_bench.harness.models.by_name import model_request
 from cl_bench.harness.spec import RunSpec
 from cl_bench.harness.validation import build, refuse_unknown
 from cl_bench.harness.yaml_files import parse_yaml, read_mapping
@@ -160,8 +161,8 @@ def request_of(spec: RunSpec) -> Request:
         order=spec.sequence.order,
         profile=spec.profile,
         recipe=spec.recipe,
-        model=_model_request(spec.model.name, spec.model.source),
-        aligner=_model_request(spec.aligner.name, spec.aligner.source) if spec.aligner else "none",
+        model=model_request(spec.model),
+        aligner=model_request(spec.aligner) if spec.aligner else "none",
         suite=spec.suite.name if spec.suite else "none",
         tier=spec.suite.tier if spec.suite else None,
         seeds=(spec.seed,),
@@ -176,18 +177,3 @@ def request_of(spec: RunSpec) -> Request:
             "precision": precision,
         },
     )
-
-
-def _model_request(name: str, source: str) -> str:
-    """What to pass as ``--model`` to get a resolved model again: hub ids were written with ``--`` for ``/``."""
-    if "--" in name:
-        return name.replace("--", "/")
-    return source if source and Path(source).is_dir() and Path(source).name == name and _is_folder(name) else name
-
-
-def _is_folder(name: str) -> bool:
-    """Whether a model's name is a folder's name and not one that is found without knowing where it lies."""
-    from cl_bench.harness.models.fetch import FETCHABLE
-    from cl_bench.harness.models.lab import LAB_MODELS
-
-    return name not in LAB_MODELS and name not in FETCHABLE

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from cl_bench.harness.errors import UnknownNameError, UsageError
-from cl_bench.harness.models.by_name import find_aligner, find_model, settled_precision
+from cl_bench.harness.models.by_name import find_aligner, find_model, refind, settled_precision
 from cl_bench.harness.profile_files import (
     PrecisionChoice,
     Profile,
@@ -20,6 +20,7 @@ from cl_bench.harness.profile_files import (
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import BOUNDS, Request, merge
 from cl_bench.harness.spec import (
+    RESULTS_VERSION,
     ComponentSpec,
     DataSpec,
     EvaluationSpec,
@@ -34,6 +35,7 @@ from cl_bench.harness.spec import (
 )
 from cl_bench.harness.validation import build, refuse_unknown
 from cl_bench.methods.base import Method, MethodSettings, Need
+from cl_bench.tasks.sources.base import DataOptions
 
 Note = Callable[[str], None]
 
@@ -71,11 +73,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     )
     model = find_model(request.model or profile.model, execution.offline)
     aligner = _aligner(request, profile, registry, method_name, model, execution.offline, note)
-    options = data_options(data, execution)
-    tasks = tuple(
-        TaskSpec(name=name, identity=_plain(registry.task(name, options).identity()))
-        for name in dict.fromkeys(stage.task for stage in sequence.stages)
-    )
+    tasks = _tasks((stage.task for stage in sequence.stages), registry, data_options(data, execution))
     first = RunSpec(
         profile=profile.name,
         recipe=recipe.name,
@@ -101,6 +99,39 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
 def differences(one: RunSpec, other: RunSpec) -> list[str]:
     """Dotted names of the fields in which two specifications differ, hashed fields only."""
     return sorted(_differing(one.hash_payload(), other.hash_payload(), ""))
+
+
+def changes(spec: RunSpec, execution: Execution, registry: Registry) -> list[str]:
+    """What a specification depends on and is not what it was: models, data, sources of method and modifiers.
+
+    Raises:
+        UnknownNameError: Something that it names is gone.
+        ModelError: A model is gone.
+        DataError: Data are gone or broken.
+    """
+    now = spec.model_copy(
+        update={
+            "results_version": RESULTS_VERSION,
+            "method": spec.method and _identified("methods", spec.method, registry),
+            "modifiers": tuple(_identified("modifiers", modifier, registry) for modifier in spec.modifiers),
+            "model": refind(spec.model, execution.offline),
+            "aligner": spec.aligner and refind(spec.aligner, execution.offline),
+            "tasks": _tasks([task.name for task in spec.tasks], registry, data_options(spec.data, execution)),
+            "lab_version": _lab_version(spec.data, spec.model),
+            "suite": spec.suite and _suite(spec.suite.name, spec.suite.tier, registry, spec.data, execution),
+        }
+    )
+    return differences(spec, now)
+
+
+def _identified(kind: str, component: ComponentSpec, registry: Registry) -> ComponentSpec:
+    return component.model_copy(update={"identity": registry.identity(kind, component.name)})
+
+
+def _tasks(names: Iterable[str], registry: Registry, options: DataOptions) -> tuple[TaskSpec, ...]:
+    return tuple(
+        TaskSpec(name=name, identity=_plain(registry.task(name, options).identity())) for name in dict.fromkeys(names)
+    )
 
 
 def _method_name(request: Request, registry: Registry) -> tuple[Literal["base", "joint"] | None, str | None]:

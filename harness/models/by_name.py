@@ -24,6 +24,27 @@ def find_model(name: str, offline: bool) -> ModelSpec:
     return ModelSpec(name=found.name, fingerprint=found.fingerprint, source=str(found.path))
 
 
+def refind(model: ModelSpec, offline: bool) -> ModelSpec:
+    """A recorded model as it is now, from its folder or, where that is gone, by its name; the name is kept.
+
+    Raises:
+        ModelError: It is gone.
+    """
+    source = model.source if Path(model.source).is_dir() else model_request(model)
+    return find_model(source, offline).model_copy(update={"name": model.name})
+
+
+def model_request(model: ModelSpec) -> str:
+    """What to pass as ``--model`` to get a recorded model again."""
+    from cl_bench.harness.models.fetch import FETCHABLE
+    from cl_bench.harness.models.lab import LAB_MODELS
+
+    if model.name in LAB_MODELS or model.name in FETCHABLE:
+        return model.name
+    # Hub ids were written with -- for the slash, which no path can hold.
+    return model.name.replace("--", "/") if "--" in model.name else model.source or model.name
+
+
 def find_aligner(choice: str, student: ModelSpec, offline: bool) -> ModelSpec:
     """The aligner of a student.
 

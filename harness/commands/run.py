@@ -1,0 +1,178 @@
+"""``cl-bench run``: resolve, run every seed, print tables and directories."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError
+from cl_bench.harness.progress import ClosingProgress, make_progress
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.request import Request, read_request
+from cl_bench.harness.spec import Execution, RunSpec
+
+if TYPE_CHECKING:
+    from cl_bench.harness.runner import RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What ``run`` was asked for.
+
+    Attributes:
+        request: Options of the command line.
+        file: Request or saved specification below them, or None.
+        execution: Where and how.
+        json: Print one line of JSON.
+        save_spec: Where to write the specification, or None.
+        tune: Choose settings on dev rows first.
+        write_recipe: Recipe file that receives the choice, or None.
+    """
+
+    request: Request
+    file: Path | None
+    execution: Execution
+    json: bool = False
+    save_spec: Path | None = None
+    tune: bool = False
+    write_recipe: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one seed ended: a result, or the error that stopped it."""
+
+    spec: RunSpec
+    result: RunResult | None
+    error: ClBenchError | None = None
+
+    @property
+    def status(self) -> str:
+        """State of the run directory, or "failed"."""
+        return self.result.status if self.result is not None else "failed"
+
+
+def run_command(options: RunOptions) -> int:
+    """Run and print; returns the exit code.
+
+    Raises:
+        UsageError: The request is wrong; nothing was written.
+        InterruptedRunError: The user stopped the run.
+    """
+    if options.write_recipe is not None and not options.tune:
+        raise UsageError("--write-recipe goes with --tune")
+    prepare_libraries(options.execution)
+    request = options.request.over(read_request(options.file)) if options.file else options.request
+    # Libraries print; stdout is for data alone.
+    with redirect_stdout(sys.stderr), make_progress(options.execution.progress) as progress:
+        registry = Registry(options.execution.include_paths)
+        tuned: dict[str, Any] | None = None
+        if options.tune:
+            request, tuned = _tune(request, options, registry, progress)
+        specs = resolve_noted(request, options.execution, registry, progress)
+        if options.save_spec is not None:
+            _save(specs, options.save_spec)
+        outcomes = run_all(specs, options.execution, registry, progress)
+    return report(outcomes, options.json, tuned)
+
+
+def resolve_noted(
+    request: Request, execution: Execution, registry: Registry, progress: ClosingProgress
+) -> list[RunSpec]:
+    """Resolve with a phase of its own, for data are read in it."""
+    from cl_bench.harness.resolve import resolve
+
+    progress.phase("reading models and data")
+    specs = resolve(request, execution, registry, progress.note)
+    progress.close()
+    return specs
+
+
+def run_all(
+    specs: Sequence[RunSpec], execution: Execution, registry: Registry, progress: ClosingProgress
+) -> list[Outcome]:
+    """Run specifications one after another in this process.
+
+    An error of one seed is kept for the report and the others run; with a single specification it is raised.
+    """
+    from cl_bench.harness.runner import run_one
+
+    outcomes = []
+    for spec in specs:
+        if len(specs) > 1:
+            progress.note(f"seed {spec.seed}")
+        try:
+            outcomes.append(Outcome(spec, run_one(spec, execution, registry, progress)))
+        except InterruptedRunError:
+            raise
+        except ClBenchError as error:
+            if len(specs) == 1:
+                raise
+            progress.note(f"seed {spec.seed} failed\n{error}")
+            outcomes.append(Outcome(spec, None, error))
+        progress.close()
+    return outcomes
+
+
+def report(outcomes: Sequence[Outcome], json: bool, tuned: dict[str, Any] | None = None) -> int:
+    """Print the tables and, last, the directories; or one line of JSON. Returns the exit code."""
+    code = EXIT_DONE if all(outcome.status == "done" for outcome in outcomes) else EXIT_FAILED
+    if json:
+        print_json(_json(outcomes, code, tuned))
+        return code
+    from cl_bench.reports.tables import render_run, render_seeds
+
+    directories = [outcome.result.directory for outcome in outcomes if outcome.result is not None]
+    for directory in directories:
+        print(render_run(directory))
+    if len(directories) > 1:
+        print(render_seeds(directories))
+    for directory in directories:
+        print(directory, flush=True)
+    return code
+
+
+def _json(outcomes: Sequence[Outcome], code: int, tuned: dict[str, Any] | None) -> dict[str, Any]:
+    runs = [
+        {
+            "seed": outcome.spec.seed,
+            "status": outcome.status,
+            "directory": str(outcome.result.directory) if outcome.result else None,
+            "hash": outcome.spec.digest(),
+            "metrics": outcome.result.metrics if outcome.result else None,
+            "error": str(outcome.error) if outcome.error else None,
+        }
+        for outcome in outcomes
+    ]
+    return {"exit_code": code, "runs": runs} | ({"tune": tuned} if tuned is not None else {})
+
+
+def _tune(
+    request: Request, options: RunOptions, registry: Registry, progress: ClosingProgress
+) -> tuple[Request, dict[str, Any]]:
+    from cl_bench.harness.tune import render, tune, write_recipe
+
+    result = tune(request, options.execution, registry, progress)
+    if not options.json:
+        print(render(result), file=sys.__stdout__, flush=True)
+    if options.write_recipe is not None:
+        write_recipe(result, options.write_recipe)
+        progress.note(f"recipe written to {options.write_recipe}")
+    chosen = Request(settings={"method": dict(result.chosen)})
+    return chosen.over(request), result.to_json()
+
+
+def _save(specs: Sequence[RunSpec], path: Path) -> None:
+    """Write the specification; several seeds go to files of their own, ``NAME-sSEED.yaml``."""
+    for spec in specs:
+        place = path if len(specs) == 1 else path.with_name(f"{path.stem}-s{spec.seed}{path.suffix}")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(spec.to_yaml(), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {place}", why=str(error)) from error
