@@ -23,6 +23,7 @@ DONE = "done.json"
 ADAPTATION = "adaptation.json"
 SHIFT = "shift.json"
 MID = "mid"
+WITHIN = "within"
 CHECKPOINT = "checkpoint"
 SCHEMA_VERSION = 1
 """``schema_version`` of the JSON documents that this version writes."""

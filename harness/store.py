@@ -14,7 +14,7 @@ from cl_bench.harness import files, run_directory
 from cl_bench.harness.distributed import is_main_process
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
-from cl_bench.harness.run_directory import CHECKPOINT, DONE, MID, SCHEMA_VERSION, SPEC, RunView, load_run
+from cl_bench.harness.run_directory import CHECKPOINT, DONE, MID, SCHEMA_VERSION, SPEC, WITHIN, RunView, load_run
 from cl_bench.harness.spec import RunSpec
 from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
 
@@ -191,7 +191,7 @@ class Store:
         shutil.rmtree(folder / MID, ignore_errors=True)
 
     def reset_stage(self, index: int, name: str, keep_mid: bool = True) -> None:
-        """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints within the stage stay.
+        """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints and evaluations within the stage stay.
 
         Raises:
             StoreError: The stage is finished.
@@ -200,7 +200,7 @@ class Store:
         if (folder / DONE).is_file():
             raise StoreError(f"{folder} is finished and will not be reset", hint=f"remove {folder} by hand")
         for path in folder.iterdir() if is_main_process() else ():
-            if path.is_dir() and not (keep_mid and path.name == MID):
+            if path.is_dir() and not (keep_mid and path.name in (MID, WITHIN)):
                 shutil.rmtree(path)
             elif path.is_file():
                 path.unlink()

@@ -108,7 +108,8 @@ def training_arguments(session: TrainingSession, cls: Any, **extra: Any) -> Trai
         use_cpu=on_cpu,
         seed=session.context.seed & 0x7FFFFFFF,
         data_seed=session.context.seed & 0x7FFFFFFF,
-        gradient_checkpointing=False,
+        # trl's default is on; the old name is still what its configuration declares.
+        **{"gradient_checkpointing": False, "activation_checkpointing": False},
         save_strategy="no",
         logging_strategy="steps",
         logging_steps=1,

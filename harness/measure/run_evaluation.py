@@ -1,0 +1,162 @@
+"""Evaluates one model on everything a run measures: each task's test and ood rows, then the retention suite."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cl_bench.harness.cache import Cache, EvaluationKey, rows_hash
+from cl_bench.harness.context import BACKEND, backend_version, sampler_for
+from cl_bench.harness.files import content_hash
+from cl_bench.harness.measure.evaluation import PromptCache, TaskResult, evaluate_task, evaluation_settings, fixed_rows
+from cl_bench.harness.measure.matrix import Cell, Column
+from cl_bench.harness.measure.suite import SuiteRunner
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.spec import RunSpec
+from cl_bench.methods.base import Progress
+from cl_bench.tasks.base import Example, Task
+from cl_bench.tasks.sources.base import DataOptions
+
+_KIND = "evaluations"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TaskColumn:
+    """A column that comes from a task: its rows, fixed once per run."""
+
+    column: Column
+    task: Task
+    examples: tuple[Example, ...]
+
+
+class RunEvaluator:
+    """Evaluates models of one run; prompts and lm-eval tasks are made once."""
+
+    def __init__(self, spec: RunSpec, tasks: Mapping[str, Task], options: DataOptions, cache: Cache) -> None:
+        """Choose the rows of every column.
+
+        Args:
+            spec: The run.
+            tasks: Its tasks by name.
+            options: Where public data are.
+            cache: Where finished cells of known weights are kept.
+        """
+        self._spec, self._cache = spec, cache
+        self._prompts: PromptCache = {}
+        self.task_columns = list(_task_columns(spec, tasks))
+        entries = spec.suite.tasks if spec.suite else ()
+        self._suite = SuiteRunner(
+            entries,
+            options,
+            rows=spec.evaluation.suite_rows,
+            split=spec.evaluation.split,
+            batch_size=spec.evaluation_batch_size,
+            system_prompt=spec.evaluation.system_prompt,
+        )
+
+    def columns(self) -> list[Column]:
+        """Columns of the run's matrix, in order."""
+        found = [item.column for item in self.task_columns]
+        for entry in self._suite.entries:
+            rows = min((n for n in (entry.rows, self._spec.evaluation.suite_rows) if n is not None), default=0)
+            found.append(Column(entry.name, "retention", entry.chance, rows, entry.metric))
+        return found
+
+    def evaluate(
+        self, model: ChatModel, progress: Progress, fingerprint: tuple[str, str] | None = None
+    ) -> dict[str, TaskResult]:
+        """Results by column.
+
+        Args:
+            model: The model; evaluation leaves no trace in it.
+            progress: Advanced once a column.
+            fingerprint: Hashes of the weights and of the tokenizer where cells may come from, and go to, the cache.
+        """
+        keys = self._keys(fingerprint, model) if fingerprint else {}
+        results: dict[str, TaskResult] = {}
+        for name, key in keys.items():
+            stored = self._cache.get_json(_KIND, key)
+            if stored is not None:
+                results[name] = TaskResult(**stored)
+        sampler = sampler_for(model, self._spec.precision)
+        for item in self.task_columns:
+            if item.column.name not in results:
+                settings = evaluation_settings(item.task, self._spec.evaluation_batch_size)
+                results[item.column.name] = evaluate_task(
+                    model,
+                    item.task,
+                    item.examples,
+                    sampler,
+                    settings,
+                    system_prompt=self._spec.evaluation.system_prompt,
+                    prompt_cache=self._prompts,
+                )
+                self._keep(item.column.name, results, keys)
+            progress.advance(1)
+        # One call serves all benchmarks, because their requests share batches.
+        if any(entry.name not in results for entry in self._suite.entries):
+            results |= self._suite.run(model, sampler)
+            for entry in self._suite.entries:
+                self._keep(entry.name, results, keys)
+        progress.advance(len(self._suite.entries))
+        return {column.name: results[column.name] for column in self.columns()}
+
+    def _keep(self, name: str, results: Mapping[str, TaskResult], keys: Mapping[str, EvaluationKey]) -> None:
+        if name in keys and results[name].value is not None:
+            self._cache.put_json(_KIND, keys[name], dataclasses.asdict(results[name]))
+
+    def _keys(self, fingerprint: tuple[str, str], model: ChatModel) -> dict[str, EvaluationKey]:
+        def key(task: str, version: str, rows: str, shots: int, generation: Mapping[str, Any]) -> EvaluationKey:
+            return EvaluationKey(
+                weights=fingerprint[0],
+                tokenizer=fingerprint[1],
+                task=task,
+                task_version=version,
+                rows_hash=rows,
+                template=content_hash(str(model.tokenizer.chat_template)),
+                system_prompt=self._spec.evaluation.system_prompt,
+                shots=shots,
+                generation=generation,
+                dtype=self._spec.precision.generation,
+                backend=BACKEND,
+                backend_version=backend_version(),
+                batch_plan={"batch_size": self._spec.evaluation_batch_size},
+            )
+
+        keys = {}
+        for item in self.task_columns:
+            settings = dataclasses.asdict(evaluation_settings(item.task, self._spec.evaluation_batch_size))
+            version = content_hash(item.task.identity())
+            keys[item.column.name] = key(item.column.name, version, rows_hash(item.examples), 0, settings)
+        suite = self._spec.suite.tasks if self._spec.suite else ()
+        for entry, resolved in zip(self._suite.entries, suite, strict=True):
+            chosen = {"rows": self._spec.evaluation.suite_rows, "split": self._spec.evaluation.split}
+            keys[entry.name] = key(
+                f"suite/{entry.name}", content_hash(resolved), content_hash(chosen), entry.shots, {"greedy": True}
+            )
+        return keys
+
+
+def cell_of(result: TaskResult) -> Cell:
+    """A result as a cell of the matrix."""
+    return Cell(result.value, result.reason or "", result.counts)
+
+
+def _task_columns(spec: RunSpec, tasks: Mapping[str, Task]) -> Iterator[TaskColumn]:
+    evaluation = spec.evaluation
+    for name in (task.name for task in spec.tasks):
+        task = tasks[name]
+        examples = fixed_rows(task.split(evaluation.split), evaluation.rows)
+        yield _column(name, "sequence", task, examples)
+    if evaluation.split != "test" or evaluation.ood_rows == 0:
+        return
+    for name in (task.name for task in spec.tasks):
+        ood = fixed_rows(tasks[name].ood(), evaluation.ood_rows)
+        if ood:
+            yield _column(f"{name}/ood", "ood", tasks[name], ood)
+
+
+def _column(name: str, kind: Any, task: Task, examples: Sequence[Example]) -> TaskColumn:
+    column = Column(name, kind, task.chance, len(examples), task.primary_metric)
+    return TaskColumn(column, task, tuple(examples))

@@ -1,0 +1,78 @@
+"""The models of a run, always from its verified files: the untouched one by fingerprint, later ones by checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cl_bench.harness.errors import ModelError, StoreError
+from cl_bench.harness.measure.matrix import BASE_ROW
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.models.fingerprint import model_fingerprint, tokenizer_fingerprint, weights_fingerprint
+from cl_bench.harness.run_directory import CHECKPOINT
+from cl_bench.harness.stage_data import planned_stages
+from cl_bench.harness.store import Store
+
+
+class RunModels:
+    """Loads and saves the student's checkpoints."""
+
+    def __init__(self, store: Store, device: str) -> None:
+        """Use a run's directory and a torch device."""
+        self._store, self._device = store, device
+
+    def base(self) -> ChatModel:
+        """The untouched model, from its own files.
+
+        Raises:
+            ModelError: The files are not the ones that the run was planned with.
+        """
+        from cl_bench.harness.models.load import load_folder
+
+        spec = self._store.spec.model
+        folder = self._base_folder()
+        if model_fingerprint(folder) != spec.fingerprint:
+            raise ModelError(
+                f"the files of {spec.name} have changed since the run was planned",
+                why=f"{folder} no longer hashes to {spec.fingerprint[:8]}",
+                hint="put the files back, or start a new run",
+            )
+        return load_folder(folder, spec.name, self._device)
+
+    def base_fingerprint(self) -> tuple[str, str]:
+        """Hashes of the untouched model's weights and of its tokenizer."""
+        folder = self._base_folder()
+        return weights_fingerprint(folder), tokenizer_fingerprint(folder)
+
+    def after_stage(self, index: int, frozen: bool = False) -> ChatModel:
+        """A new copy of the model as it was after a stage (0: untouched).
+
+        Raises:
+            StoreError: The stage's checkpoint is not there.
+        """
+        from cl_bench.harness.models.load import freeze, load_folder
+
+        if index == 0:
+            model = self.base()
+        else:
+            name = planned_stages(self._store.spec)[index - 1][0]
+            folder = self._store.stage_dir(index, name) / CHECKPOINT
+            if not folder.is_dir():
+                raise StoreError(f"{folder} is gone", hint="remove the stages after it and resume the run")
+            model = load_folder(folder, self._store.spec.model.name, self._device)
+        return freeze(model) if frozen else model
+
+    def save(self, model: ChatModel, folder: Path) -> None:
+        """Save weights (fp32 safetensors), configuration and tokenizer."""
+        model.model.save_pretrained(folder)
+        model.tokenizer.save_pretrained(folder)
+
+    def _base_folder(self) -> Path:
+        spec = self._store.spec.model
+        folder = Path(spec.source)
+        if not folder.is_dir():
+            from cl_bench.harness.models.load import resolve_model
+
+            folder = resolve_model(spec.name).path
+        if not folder.is_dir():
+            raise ModelError(f"the files of {spec.name} are gone", hint=f"{BASE_ROW} was loaded from {spec.source}")
+        return folder

@@ -1,0 +1,339 @@
+"""One run: row 0, then adapt, checkpoint and evaluate for every stage, then matrix, metrics and report."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.cache import Cache
+from cl_bench.harness.context import RunContext
+from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError
+from cl_bench.harness.manifest import ManifestRecorder
+from cl_bench.harness.measure.evaluation import TaskResult
+from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
+from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
+from cl_bench.harness.measure.run_shift import TokenRow, measure_shift, sampled_rows
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.run_directory import (
+    ADAPTATION,
+    CHECKPOINT,
+    MATRIX,
+    METRICS,
+    SCHEMA_VERSION,
+    SHIFT,
+    WITHIN,
+    stage_folder,
+)
+from cl_bench.harness.run_models import RunModels
+from cl_bench.harness.seeds import global_seed, stage_seed
+from cl_bench.harness.spec import Execution, RunSpec, StageSpec, data_options
+from cl_bench.harness.stage_data import learned_columns, make_stage, overlap, planned_stages
+from cl_bench.harness.state_file import load_state, save_state
+from cl_bench.harness.store import State, Store
+from cl_bench.methods.base import Adaptation, Method, Modifier, Progress, Stage
+
+_STATE = "state"
+_CELLS = "eval/cells.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Where a run is and what it measured.
+
+    Attributes:
+        directory: The run directory.
+        state: "done" or "diverged".
+        matrix: Rows and columns.
+        metrics: Content of ``metrics.json``.
+    """
+
+    directory: Path
+    state: State
+    matrix: Matrix
+    metrics: dict[str, Any]
+
+
+def run_one(spec: RunSpec, execution: Execution, registry: Registry, progress: Progress) -> RunResult:
+    """Carry out one run, or what is left of it; a finished one is read back and no work is redone.
+
+    Starts from fresh objects, so several runs in one process equal the same runs in separate ones.
+
+    Raises:
+        ClBenchError: What went wrong, with what to try; finished stages are kept.
+        InterruptedRunError: The user stopped it; finished stages and the newest checkpoint are kept.
+    """
+    store = Store.open(execution.output, spec)
+    with store.lock():
+        if store.state() in ("done", "diverged") and _all_intact(store):
+            return _finished(store)
+        return _Run(store, execution, registry, progress).carry_out()
+
+
+class _Run:
+    """The objects of one run."""
+
+    def __init__(self, store: Store, execution: Execution, registry: Registry, progress: Progress) -> None:
+        self.store, self.spec, self.execution = store, store.spec, execution
+        self.registry, self.progress = registry, progress
+        _quiet_libraries()
+        if execution.threads is not None:
+            import torch
+
+            torch.set_num_threads(execution.threads)
+        self.manifest = ManifestRecorder(store, execution)
+        self.cache = Cache()
+        options = data_options(self.spec.data, execution)
+        self.tasks = {task.name: registry.task(task.name, options) for task in self.spec.tasks}
+        self.evaluator = RunEvaluator(self.spec, self.tasks, options, self.cache)
+        self.models = RunModels(store, execution.device)
+        self.matrix = Matrix(self.evaluator.columns())
+        self._base_rows: dict[str, list[TokenRow]] | None = None
+
+    def carry_out(self) -> RunResult:
+        state: State = "failed"
+        try:
+            self.store.status("running")
+            self._base_row()
+            state = self._stages()
+            self._conclude(state)
+        except KeyboardInterrupt as error:
+            state = "interrupted"
+            self.store.status(state)
+            raise InterruptedRunError(
+                f"interrupted; finished stages are kept in {self.store.directory}",
+                hint=f"cl-bench resume {self.store.directory}",
+            ) from error
+        except Exception as error:
+            self.store.status("failed", reason=error.what if isinstance(error, ClBenchError) else repr(error))
+            raise
+        finally:
+            self.manifest.end(state)
+        return _finished(self.store)
+
+    def _base_row(self) -> None:
+        self.matrix.add_row(BASE_ROW)
+        if self.store.stage_done(0, BASE_ROW):
+            self._read_row(0, BASE_ROW)
+            return
+        self.store.reset_stage(0, BASE_ROW)
+        with self._phase(BASE_ROW, "evaluate"):
+            self._evaluate(0, BASE_ROW, self.models.base(), self.models.base_fingerprint())
+        self.store.write_json(self._in_stage(0, BASE_ROW, "model.json"), self.spec.model.model_dump(mode="json"))
+        self.store.finish_stage(0, BASE_ROW)
+        self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
+
+    def _stages(self) -> State:
+        student: ChatModel | None = None
+        for index, (name, parts) in enumerate(planned_stages(self.spec), start=1):
+            self.matrix.add_row(name)
+            if self.store.stage_done(index, name):
+                self._read_row(index, name)
+                student = None
+                continue
+            # After a resume the weights come from the checkpoint; both are fp32, so they are the same bits.
+            student = student or self.models.after_stage(index - 1)
+            try:
+                self._stage(index, name, parts, student)
+            except DivergedError as error:
+                self._diverged(index, name, str(error.what))
+                return "diverged"
+        return "done"
+
+    def _stage(self, index: int, name: str, parts: tuple[StageSpec, ...], student: ChatModel) -> None:
+        self.store.reset_stage(index, name)
+        method, modifiers = self._components(index)
+        stage = make_stage(self.spec, index, name, parts, self.tasks)
+        scratch = Path(tempfile.mkdtemp(prefix="cl-bench-"))
+        context = RunContext(
+            self.spec,
+            name,
+            self.execution.device,
+            previous=lambda: self.models.after_stage(index - 1, frozen=True),
+            original=lambda: self.models.after_stage(0, frozen=True),
+            checkpoints=self.store.mid_checkpoints(
+                index, name, self.execution.checkpoint_every_seconds, self.execution.checkpoint_every_steps
+            ),
+            cache=self.cache,
+            progress=self.progress,
+            scratch=scratch,
+            modifiers=modifiers,
+            after_step=lambda step: self._within(index, name, student, step),
+        )
+        began = time.monotonic()
+        try:
+            with self._phase(name, "adapt"):
+                adaptation, stage = _adapt(self.spec, method, modifiers, student, stage, context)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        seconds = time.monotonic() - began
+        self._keep_stage(index, name, stage, student, adaptation, seconds, context)
+        save_state(self.store.stage_dir(index, name), _STATE, _states(method, modifiers))
+        with self._phase(name, "evaluate"):
+            self._evaluate(index, name, student)
+        with self._phase(name, "shift"):
+            self._shift(index, name, student)
+        self.store.finish_stage(index, name)
+        if self.execution.keep_checkpoints == "last" and index > 1:
+            self.store.drop_checkpoint(index - 1, planned_stages(self.spec)[index - 2][0])
+        self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
+
+    def _components(self, index: int) -> tuple[Method, list[Modifier]]:
+        """Fresh method and modifiers with the state that the stage before left on disk."""
+        assert self.spec.method is not None
+        cls = self.registry.method_class(self.spec.method.name)
+        method = cls(cls.Settings(**self.spec.method.settings))
+        modifiers = []
+        for component in self.spec.modifiers:
+            modifier_cls = self.registry.modifier_class(component.name)
+            modifiers.append(modifier_cls(modifier_cls.Settings(**component.settings)))
+        if index > 1:
+            previous = planned_stages(self.spec)[index - 2][0]
+            state = load_state(self.store.stage_dir(index - 1, previous), _STATE)
+            method.load_state_dict(state["method"])
+            for modifier, own in zip(modifiers, state["modifiers"], strict=True):
+                modifier.load_state_dict(own)
+        return method, modifiers
+
+    def _keep_stage(
+        self,
+        index: int,
+        name: str,
+        stage: Stage,
+        student: ChatModel,
+        adaptation: Adaptation,
+        seconds: float,
+        context: RunContext,
+    ) -> None:
+        found = overlap(stage, context.ledger, self.evaluator.task_columns)
+        for column, count in found.items():
+            if count:
+                adaptation.warnings.append(f"{count} evaluated rows of {column} are also trained on")
+        document = {"schema_version": SCHEMA_VERSION, **asdict(adaptation), "seconds": round(seconds, 3)}
+        self.store.write_json(self._in_stage(index, name, ADAPTATION), document, schema="adaptation")
+        self.store.write_json(self._in_stage(index, name, "data/overlap.json"), found)
+        self.store.write_json(self._in_stage(index, name, "data/rows.json"), [e.id for e in stage.examples])
+        if len(context.ledger):
+            self.store.write_jsonl(self._in_stage(index, name, "data/generated.jsonl"), context.ledger)
+        self.models.save(student, self.store.stage_dir(index, name) / CHECKPOINT)
+
+    def _evaluate(self, index: int, name: str, model: ChatModel, fingerprint: tuple[str, str] | None = None) -> None:
+        results = self.evaluator.evaluate(model, self.progress, fingerprint)
+        for column, result in results.items():
+            self._write_cell(self._in_stage(index, name, f"eval/{column}"), result)
+            self.matrix.set(name, column, cell_of(result))
+        # A stage's row lies in the stage itself, so that the matrix can always be put together again.
+        cells = {column: asdict(self.matrix.cell(name, column)) for column in results}
+        self.store.write_json(self._in_stage(index, name, _CELLS), cells)
+
+    def _within(self, index: int, name: str, student: ChatModel, step: int) -> None:
+        if self.spec.eval_every is None or step % self.spec.eval_every:
+            return
+        results = self.evaluator.evaluate(student, self.progress)
+        for column, result in results.items():
+            self._write_cell(self._in_stage(index, name, f"{WITHIN}/step-{step:06d}/{column}"), result)
+
+    def _write_cell(self, folder: str, result: TaskResult) -> None:
+        self.store.write_json(f"{folder}/results.json", result.results_json())
+        self.store.write_jsonl(f"{folder}/samples.jsonl", result.samples)
+
+    def _shift(self, index: int, name: str, student: ChatModel) -> None:
+        columns = [item for item in self.evaluator.task_columns if item.column.kind == "sequence"]
+        base = self.models.after_stage(0, frozen=True)
+        if self._base_rows is None:
+            self._base_rows = {item.column.name: sampled_rows(base, self.spec, item) for item in columns}
+        trained = learned_columns(self.spec)[name]
+        shift = measure_shift(base, student, self.spec, columns, self._base_rows, trained)
+        self.store.write_json(self._in_stage(index, name, SHIFT), shift, schema="shift")
+
+    def _read_row(self, index: int, name: str) -> None:
+        for column, cell in self.store.read_json(self._in_stage(index, name, _CELLS)).items():
+            self.matrix.set(name, column, Cell(**cell))
+
+    def _diverged(self, index: int, name: str, why: str) -> None:
+        stages = planned_stages(self.spec)
+        for later, _ in stages[index:]:
+            self.matrix.add_row(later)
+        for row, _ in stages[index - 1 :]:
+            for column in self.matrix.columns:
+                self.matrix.set(row, column.name, Cell(None, f"diverged in stage {name}: {why}"))
+        self.store.event("diverged", stage=name, reason=why)
+
+    def _conclude(self, state: State) -> None:
+        from cl_bench.reports.plots import heatmap
+        from cl_bench.reports.report import write_report
+
+        self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
+        metrics = run_metrics(self.matrix, learned_columns(self.spec))
+        self.store.write_json(METRICS, metrics, schema="metrics")
+        self.store.status(state, stage=None, phase=None)
+        with self._phase("", "report"):
+            self.store.write_bytes("matrix.png", heatmap(self.store.directory))
+            self.store.write_text("report.md", write_report(self.store.directory))
+
+    def _in_stage(self, index: int, name: str, relative: str) -> str:
+        return f"{stage_folder(index, name)}/{relative}"
+
+    @contextmanager
+    def _phase(self, stage: str, phase: str) -> Iterator[None]:
+        self.store.status("running", stage=stage or None, phase=phase) if phase != "report" else None
+        self.store.event("phase", stage=stage, phase=phase)
+        if phase == "evaluate":
+            self.progress.phase(f"evaluate {stage}", len(self.matrix.columns))
+        elif phase != "adapt":
+            self.progress.phase(f"{phase} {stage}".strip())
+        with self.manifest.phase(f"{stage}/{phase}".lstrip("/")):
+            yield
+
+
+def _adapt(
+    spec: RunSpec, method: Method, modifiers: list[Modifier], student: ChatModel, stage: Stage, context: RunContext
+) -> tuple[Adaptation, Stage]:
+    """Modifiers around the method, inside a seeded global generator that is restored afterwards."""
+    with global_seed(stage_seed(spec.seed, stage.name)):
+        for modifier in modifiers:
+            modifier.before_stage(student, stage, context)
+            stage = stage.with_examples(modifier.examples(stage), {})
+        adaptation = method.adapt(student, stage, context)
+        for modifier in modifiers:
+            modifier.after_stage(student, stage, context)
+    student.model.eval()
+    return adaptation, stage
+
+
+def _states(method: Method, modifiers: list[Modifier]) -> dict[str, Any]:
+    return {"method": method.state_dict(), "modifiers": [modifier.state_dict() for modifier in modifiers]}
+
+
+def _all_intact(store: Store) -> bool:
+    """Whether every stage of a concluded run verifies; a diverged run has those before the divergence."""
+    names = [BASE_ROW, *(name for name, _ in planned_stages(store.spec))]
+    done = [store.stage_done(index, name) for index, name in enumerate(names)]
+    return (all(done) or store.state() == "diverged") and store.exists(METRICS)
+
+
+def _finished(store: Store) -> RunResult:
+    state = store.state()
+    matrix = Matrix.from_json(store.read_json(MATRIX))
+    result_state: State = "diverged" if state == "diverged" else "done"
+    return RunResult(store.directory, result_state, matrix, store.read_json(METRICS))
+
+
+def _quiet_libraries() -> None:
+    """Libraries' own bars and advice would stand between ours."""
+    import logging
+    import warnings
+
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("datasets").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")

@@ -1,0 +1,81 @@
+"""What a stage trains on: its rows by seeded permutation, its scorers, and the overlap with what is evaluated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cl_bench.harness.errors import DataError
+from cl_bench.harness.measure.evaluation import with_system_prompt
+from cl_bench.harness.measure.run_evaluation import TaskColumn
+from cl_bench.harness.spec import RunSpec, StageSpec
+from cl_bench.methods.base import Stage
+from cl_bench.tasks.base import Example, Task
+
+JOINT = "joint"
+
+
+def planned_stages(spec: RunSpec) -> list[tuple[str, tuple[StageSpec, ...]]]:
+    """Row name of each stage with the parts of the sequence it trains on: one each, all at once for ``joint``."""
+    if spec.bound == "base":
+        return []
+    if spec.bound == JOINT:
+        return [(JOINT, spec.sequence.stages)]
+    return [(stage.name, (stage,)) for stage in spec.sequence.stages]
+
+
+def learned_columns(spec: RunSpec) -> dict[str, tuple[str, ...]]:
+    """Columns that each planned stage trains on."""
+    return {name: tuple(dict.fromkeys(part.task for part in parts)) for name, parts in planned_stages(spec)}
+
+
+def make_stage(spec: RunSpec, index: int, name: str, parts: Sequence[StageSpec], tasks: Mapping[str, Task]) -> Stage:
+    """The stage as methods see it.
+
+    Raises:
+        DataError: A task has no training row.
+    """
+    examples: list[Example] = []
+    dev: list[Example] = []
+    for part in parts:
+        task = tasks[part.task]
+        rows = chosen_rows(task.train(), part.rows, spec.seed)
+        if not rows:
+            raise DataError(f"stage {name} is empty", f"task {part.task} has no training row", "check its data")
+        examples += [_with_system(example, spec) for example in rows]
+        dev += [_with_system(example, spec) for example in task.dev()]
+    scorers = {task.name: task.score for task in tasks.values()}
+    epochs = {part.epochs for part in parts if part.epochs is not None}
+    overrides = {"epochs": epochs.pop()} if len(epochs) == 1 else {}
+    return Stage(index, name, examples, dev, scorers, overrides)
+
+
+def chosen_rows(examples: Sequence[Example], rows: int | None, seed: int) -> list[Example]:
+    """The first rows of a permutation that the run's seed decides, the same for every method; all where None."""
+    order = sorted(examples, key=lambda e: hashlib.sha256(f"train:{seed}:{e.id}".encode()).digest())
+    return order if rows is None else order[:rows]
+
+
+def overlap(stage: Stage, generated: Iterable[Mapping[str, Any]], columns: Sequence[TaskColumn]) -> dict[str, int]:
+    """Evaluated rows by column whose question, normalised, is also trained on, or stands in a generated text."""
+    trained = {_normalised(example.question) for example in stage.examples}
+    texts = {_normalised(str(row["text"])) for row in generated if row.get("text")}
+    found = {}
+    for item in columns:
+        questions = [_normalised(example.question) for example in item.examples]
+        found[item.column.name] = sum(question in trained or question in texts for question in questions)
+    return found
+
+
+def _with_system(example: Example, spec: RunSpec) -> Example:
+    messages = with_system_prompt(example.messages, spec.evaluation.system_prompt)
+    if messages == example.messages:
+        return example
+    return Example(
+        example.task, example.id, messages, example.demonstration, example.answer, example.choices, example.meta
+    )
+
+
+def _normalised(text: str) -> str:
+    return " ".join(text.lower().split())
