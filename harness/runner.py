@@ -50,13 +50,13 @@ class RunResult:
 
     Attributes:
         directory: The run directory.
-        state: "done" or "diverged".
+        status: "done" or "diverged".
         matrix: Rows and columns.
         metrics: Content of ``metrics.json``.
     """
 
     directory: Path
-    state: State
+    status: State
     matrix: Matrix
     metrics: dict[str, Any]
 

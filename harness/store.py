@@ -191,7 +191,7 @@ class Store:
         shutil.rmtree(folder / MID, ignore_errors=True)
 
     def reset_stage(self, index: int, name: str, keep_mid: bool = True) -> None:
-        """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints and evaluations within the stage stay.
+        """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints and evaluations within it stay.
 
         Raises:
             StoreError: The stage is finished.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.errors import ModelError, UnknownNameError
 from cl_bench.harness.models.chat_model import ChatModel
@@ -103,9 +103,10 @@ def load_folder(path: Path, name: str, device: str = "cpu", tokenizer_path: Path
     import torch
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
         path, dtype=torch.float32, local_files_only=True, trust_remote_code=False
-    ).to(device)
+    )
+    model = loaded.to(device)
     model.eval()
     return ChatModel(model, load_tokenizer(tokenizer_path or path), name)
 

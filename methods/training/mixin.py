@@ -234,7 +234,7 @@ def _make_callback(session: TrainingSession) -> Any:
     """A callback that moves teachers, reports progress and asks for checkpoints."""
     from transformers import TrainerCallback
 
-    class SessionCallback(TrainerCallback):  # type: ignore[misc]
+    class SessionCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             session.context.progress.phase(f"train {session.stage.name}", state.max_steps)
             session.context.progress.advance(state.global_step)

@@ -129,10 +129,15 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
         model=session.student.model,
         args=training_arguments(session, TrainingArguments),
         train_dataset=_Rows(pairs.examples),
-        data_collator=list,
+        data_collator=_collate,
     )
     trainer.session = session
     return trainer
+
+
+def _collate(examples: list[Example]) -> Any:
+    # Rendered and padded in ``prepare_step``, once the completions exist.
+    return examples
 
 
 class _Rows(torch.utils.data.Dataset[Example]):

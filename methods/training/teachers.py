@@ -69,8 +69,8 @@ class EMATeacher(Teacher):
     @torch.no_grad()
     def update(self, student: ChatModel) -> None:
         """One step of the average; tied weights once."""
-        mine, theirs = list(self.chat.model.parameters()), list(student.model.parameters())
-        torch._foreach_lerp_(mine, [p.detach().float() for p in theirs], self.rate)
+        for mine, theirs in zip(self.chat.model.parameters(), student.model.parameters(), strict=True):
+            mine.lerp_(theirs.detach().float(), self.rate)
 
     def state(self) -> dict[str, Tensor]:
         """The averaged weights by parameter name."""
