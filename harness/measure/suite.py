@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _INVALID = "[invalid]"
 """What lm-eval's regular-expression filters answer where they find nothing."""
+FEWSHOT_SEED = 1234
+"""lm-eval's own default."""
 _PROMPT_SETTINGS = ("samples", "system_instruction", "apply_chat_template", "tokenizer_name", "limit")
 
 
@@ -224,7 +226,7 @@ def _row(
         row["score"] = float(score)
     if choices:
         logprobs = [float(response[0][0]) for response in sample["resps"]]
-        best = max(range(len(logprobs)), key=logprobs.__getitem__)
+        best = _chosen_option(benchmark.task, sample["doc"], logprobs, metric)
         row |= {"loglikelihoods": logprobs, "parsed": str(best), "format_ok": True, "tokens": 0, "ended": "scored"}
         return row
     text = str(sample["resps"][0][0])
@@ -237,6 +239,12 @@ def _row(
         "ended": record.ended,
     }
     return row
+
+
+def _chosen_option(task: Any, document: Any, logprobs: Sequence[float], metric: str) -> int:
+    """Index of the option a model prefers, by the metric's own rule: ``acc_norm`` divides by the option's length."""
+    lengths = [len(choice) for choice in task.doc_to_choice(document)] if metric == "acc_norm" else [1] * len(logprobs)
+    return max(range(len(logprobs)), key=lambda index: logprobs[index] / lengths[index])
 
 
 def _reading(
@@ -285,6 +293,8 @@ def _reuse_requests(task: Any) -> None:
     def build_once(**kwargs: Any) -> None:
         key = repr([kwargs.get(name) for name in _PROMPT_SETTINGS])
         if made_for[0] != key:
+            # Without a seed the choice of worked examples would differ from process to process.
+            task.set_fewshot_seed(FEWSHOT_SEED)
             build(**kwargs)
             made_for[0] = key
         for instance in task.instances:
@@ -295,15 +305,20 @@ def _reuse_requests(task: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without lm-eval's progress bars and log lines; progress is reported by the run."""
+    """Without progress bars and log lines of lm-eval and datasets; progress is reported by the run."""
     import lm_eval.api.task as task_module
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     logger = logging.getLogger("lm_eval")
     level, bar = logger.level, task_module.tqdm
     logger.setLevel(logging.ERROR)
+    bars_were_on = not are_progress_bars_disabled()
     task_module.tqdm = partial(bar, disable=True)
+    disable_progress_bars()
     try:
         yield
     finally:
+        if bars_were_on:
+            enable_progress_bars()
         logger.setLevel(level)
         task_module.tqdm = bar

@@ -169,8 +169,8 @@ def data_identity(spec: DatasetSpec, options: DataOptions) -> dict[str, Any]:
     """
     try:
         located = locate(spec, options)
-    except AbsentDataError as error:
-        return {"absent": error.what}
+    except AbsentDataError:
+        return {"absent": spec.path}
     if located.kind == "hub":
         return {"path": spec.path, "config": spec.config, "revision": spec.revision}
     if located.kind == "files":
