@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -24,7 +24,7 @@ def load_task(path: Path, options: DataOptions) -> Task:
 
     The file has ``name``, ``title`` and ``sources``; a source is one of
 
-    - ``{kind: lab, domain: D}``: the generated world;
+    - ``{kind: lab, domain: D, rows, nature}``: the generated world;
     - ``{kind: K, data: {path, config, revision, files, fields, splits}, system, chance, max_new_tokens, columns}`` with
       a reader K of ``tasks.sources.readers``: a public data set;
     - ``{kind: mixture, parts: [task, …]}``: parts of the tasks whose files lie beside this one;
@@ -72,9 +72,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _make(name: str, source: dict[str, Any], path: Path, options: DataOptions) -> Task:
     kind = source.pop("kind")
     if kind == "lab":
-        from cl_bench.tasks.lab.task import LabTask
-
-        return LabTask(name, source["domain"], distance=options.distance, order=options.order)
+        return _lab_task(name, source, options)
     if kind == "mixture":
         return _mixture(name, source["parts"], path, options)
     if kind == "python":
@@ -83,6 +81,17 @@ def _make(name: str, source: dict[str, Any], path: Path, options: DataOptions) -
         raise UnknownNameError("kind of source", kind, [*READERS, "lab", "mixture", "python"])
     data = DatasetSpec(**source.pop("data"))
     return HubTask(name, HubSource(kind=kind, data=data, **source), options)
+
+
+def _lab_task(name: str, source: dict[str, Any], options: DataOptions) -> Task:
+    from cl_bench.tasks.lab.styles import DISTANCES, ORDERS
+    from cl_bench.tasks.lab.task import LabTask
+
+    for what, given, known in (("distance", options.distance, DISTANCES), ("order", options.order, ORDERS)):
+        if given not in known:
+            raise UnknownNameError(f"{what} of the lab's demonstrations", given, known)
+    distance, order = cast(Any, options.distance), cast(Any, options.order)
+    return LabTask(name, distance=distance, order=order, **source)
 
 
 def _mixture(name: str, parts: list[str], path: Path, options: DataOptions) -> MixtureTask:

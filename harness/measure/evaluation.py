@@ -144,7 +144,7 @@ def evaluate_task(
         fitting = [index for index, ids in enumerate(prompts) if sampler.fits(len(ids), settings)]
         completions = sampler.generate([Prompt(prompts[index]) for index in fitting], settings) if fitting else []
     by_index = dict(zip(fitting, completions, strict=True))
-    counts = dict.fromkeys(("n", "correct", "strict", "parsed", "truncated", "skipped", "unreliable"), 0)
+    counts = empty_counts()
     samples = [
         _sample(task, example, prompt_hash(ids), by_index.get(index), counts)
         for index, (example, ids) in enumerate(zip(examples, prompts, strict=True))
@@ -164,6 +164,11 @@ def evaluate_task(
         seconds=perf_counter() - began,
         settings={"max_new_tokens": settings.max_new_tokens, "temperature": settings.temperature, "shots": 0},
     )
+
+
+def empty_counts() -> dict[str, int]:
+    """The counts of a result, all zero."""
+    return dict.fromkeys(("n", "correct", "strict", "parsed", "truncated", "skipped", "unreliable"), 0)
 
 
 def prompt_hash(ids: Sequence[int]) -> str:

@@ -154,6 +154,5 @@ def dequantise(gguf: Path, target: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
     )
-    tokenizer.padding_side = "left"
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
