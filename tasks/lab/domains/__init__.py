@@ -1,0 +1,1 @@
+"""The lab's seven domains, one file each."""

@@ -1,0 +1,131 @@
+"""Retention skills: what a lab model can do before any post-training, in the groups of the paper's suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from cl_bench.tasks.base import Example, Score, Task
+from cl_bench.tasks.lab.kinds import Item, Kind, unit
+from cl_bench.tasks.lab.scoring import score_text
+from cl_bench.tasks.lab.skill_kinds import CHOICES, SKILL_KINDS
+from cl_bench.tasks.lab.styles import HOUSE, render
+
+Group = Literal["instruction-following", "commonsense", "knowledge", "code", "math"]
+TEST_ROWS = 100
+DEV_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One retention skill.
+
+    Attributes:
+        name: Name of the skill.
+        group: Group of the paper's suite it stands for.
+        kind: ``generate`` (scored by exact answer) or ``multiple_choice`` (scored by loglikelihood of the choices).
+        chance: Accuracy of guessing, as a fraction.
+    """
+
+    name: str
+    group: Group
+    kind: Literal["generate", "multiple_choice"]
+    chance: float
+
+
+SKILLS: tuple[Skill, ...] = (
+    Skill("copy", "instruction-following", "generate", 0.0),
+    Skill("reverse", "instruction-following", "generate", 0.0),
+    Skill("pick", "instruction-following", "generate", 0.0),
+    Skill("lookup", "commonsense", "multiple_choice", 0.25),
+    Skill("taller", "commonsense", "multiple_choice", 1 / 3),
+    Skill("logic", "commonsense", "multiple_choice", 0.5),
+    Skill("facts", "knowledge", "generate", 0.0),
+    Skill("home", "knowledge", "multiple_choice", 0.25),
+    Skill("brackets", "code", "multiple_choice", 0.5),
+    Skill("count", "code", "generate", 0.0),
+    Skill("add", "math", "generate", 0.0),
+    Skill("sort", "math", "generate", 0.0),
+)
+
+
+def test_item(kind: Kind, operands: tuple[str, ...], pool: Literal["dev", "test"]) -> Item:
+    """The question that a pool asks about the operands: the held-out phrasing of a fact, a hashed one of a rule."""
+    allowed = kind.phrasings_for(operands, pool)
+    choice = allowed[int(unit("phrase", pool, kind.key(operands)) * len(allowed))]
+    return kind.item(operands, choice, flip=unit("flip", kind.key(operands)) < 0.5)
+
+
+class SkillTask(Task):
+    """A retention skill as a task: no training rows, a dev half and a test half with disjoint keys."""
+
+    max_new_tokens = 40
+
+    def __init__(self, skill: Skill) -> None:
+        """Wrap the skill; rows are built on first use."""
+        self.skill = skill
+        self.name = f"lab-{skill.name}"
+        self.chance = skill.chance
+
+    def train(self) -> Sequence[Example]:
+        """Skills have no training rows: they are only measured."""
+        return ()
+
+    def dev(self) -> Sequence[Example]:
+        """Rows for choosing settings."""
+        return _rows(self.skill.name, "dev", DEV_ROWS)
+
+    def test(self) -> Sequence[Example]:
+        """Evaluation rows."""
+        return _rows(self.skill.name, "test", TEST_ROWS)
+
+    def score(self, example: Example, text: str) -> Score:
+        """Exact answer in any declared style."""
+        return score_text(example, text)
+
+    def identity(self) -> dict[str, Any]:
+        """Name and version of the lab."""
+        from cl_bench.tasks.lab.version import LAB_VERSION
+
+        return {"name": self.name, "version": self.version, "lab_version": LAB_VERSION}
+
+
+def skill_task(name: str) -> SkillTask:
+    """Task of the skill of that name. Raises KeyError for an unknown name."""
+    return SkillTask({skill.name: skill for skill in SKILLS}[name])
+
+
+@lru_cache(maxsize=None)
+def _rows(name: str, pool: Literal["dev", "test"], n: int) -> tuple[Example, ...]:
+    skill = next(s for s in SKILLS if s.name == name)
+    kind = SKILL_KINDS[name]
+    operands = kind.operands_of(pool)
+    if skill.name == "brackets":
+        operands = _balanced(kind, operands)
+    return tuple(_example(skill, kind, test_item(kind, o, pool)) for o in operands[:n])
+
+
+def _balanced(kind: Kind, operands: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Yes and no in turn, so that the constant answer scores one half."""
+    yes = [o for o in operands if kind.solve(o)[1] == "yes"]
+    no = [o for o in operands if kind.solve(o)[1] == "no"]
+    return tuple(o for pair in zip(yes, no, strict=False) for o in pair)
+
+
+def _example(skill: Skill, kind: Kind, item: Item) -> Example:
+    meta: dict[str, Any] = {"kind": item.kind, "key": item.key, "domain": item.domain, "reasoning": item.reasoning}
+    choices = CHOICES[skill.name](item) if skill.kind == "multiple_choice" else None
+    if choices:
+        meta["continuations"] = [render(HOUSE, item.reasoning, choice) for choice in choices]
+        meta["gold_index"] = choices.index(item.answer)
+    return Example(
+        task=f"lab-{skill.name}",
+        id=item.id,
+        messages=({"role": "user", "content": item.question},),
+        demonstration=render(HOUSE, item.reasoning, item.answer),
+        answer=item.answer,
+        choices=choices,
+        meta=meta,
+    )
