@@ -125,8 +125,13 @@ def load_profile(name: str) -> Profile:
         UnknownNameError: No such profile.
         UsageError: The file is broken.
     """
-    path = _path(name, "profile", _PROFILES, profile_names())
+    path = profile_path(name)
     return build(Profile, read_mapping(path), str(path))
+
+
+def profile_path(name: str) -> Path:
+    """File of a profile, by name or path."""
+    return _path(name, "profile", _PROFILES, profile_names())
 
 
 def load_recipe(name: str) -> Recipe:

@@ -1,0 +1,125 @@
+"""``cl-bench list``: what can be named, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.commands.execution import print_json
+from cl_bench.harness.errors import ClBenchError
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.yaml_files import read_mapping
+
+Row = dict[str, Any]
+
+
+def list_command(kind: str, include_paths: Sequence[Path], json: bool) -> int:
+    """Print the names of one kind; with ``json`` a list of objects."""
+    rows = _LISTERS[kind](Registry(include_paths))
+    if json:
+        print_json({kind: rows})
+        return 0
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        print(f"{row['name']:<{width}}  {_details(row)}".rstrip())
+    return 0
+
+
+def _details(row: Row) -> str:
+    parts = []
+    for key, value in row.items():
+        if key == "name" or value in (None, "", []):
+            continue
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(text if key in ("description", "summary", "path") else f"{key}: {text}")
+    return "  ".join(parts)
+
+
+def _methods(registry: Registry) -> list[Row]:
+    bounds = [
+        {"name": "base", "summary": "Bound: the untouched model, row 0 alone."},
+        {"name": "joint", "summary": "Bound: one stage over the union of all training sets (--joint-with METHOD)."},
+    ]
+    return bounds + [_component(registry, "methods", name) for name in registry.methods()]
+
+
+def _modifiers(registry: Registry) -> list[Row]:
+    return [_component(registry, "modifiers", name) for name in registry.modifiers()]
+
+
+def _component(registry: Registry, kind: str, name: str) -> Row:
+    try:
+        found: Any = registry.method_class(name) if kind == "methods" else registry.modifier_class(name)
+    except ClBenchError as error:
+        return {"name": name, "summary": f"cannot be loaded: {error.what}"}
+    row: Row = {"name": name, "summary": summary(found)}
+    row |= {"family": getattr(found, "family", ""), "needs": sorted(need.value for need in getattr(found, "needs", ()))}
+    row |= {"fidelity": getattr(found, "fidelity", ""), "paper": found.paper}
+    return row | {"from": _origin(registry, kind, name)}
+
+
+def summary(found: type) -> str:
+    """First line of a class's docstring."""
+    return (found.__doc__ or "").strip().partition("\n")[0]
+
+
+def _origin(registry: Registry, kind: str, name: str) -> str:
+    origin = registry.source(kind, name).origin
+    return "" if origin == "built in" else origin
+
+
+def _files(kind: str) -> Callable[[Registry], list[Row]]:
+    def rows(registry: Registry) -> list[Row]:
+        found = []
+        for name in registry.names(kind):
+            path = registry.source(kind, name).path
+            content = read_mapping(path) if path is not None else {}
+            row: Row = {"name": name, "description": str(content.get("description", ""))}
+            if kind == "sequences":
+                row["stages"] = [stage if isinstance(stage, str) else stage["task"] for stage in content["stages"]]
+                row["orders"] = list(content.get("orders", {}))
+            if kind == "tasks":
+                row["sources"] = list(content.get("sources", {}))
+            if kind == "suites":
+                row["tiers"] = list(content.get("tiers", {}))
+            found.append(row | {"from": _origin(registry, kind, name)})
+        return found
+
+    return rows
+
+
+def _models(registry: Registry) -> list[Row]:
+    from cl_bench.harness.models.fetch import FETCHABLE, fetched_path
+    from cl_bench.harness.models.lab import LAB_MODELS, lab_path
+
+    rows: list[Row] = [{"name": name, "kind": "lab", "path": str(lab_path(name))} for name in LAB_MODELS]
+    for name in FETCHABLE:
+        path = fetched_path(name)
+        hint = str(path) if path else f"not here; cl-bench models fetch {name}"
+        rows.append({"name": name, "kind": "fetched", "path": hint})
+    return rows
+
+
+def _profiles(registry: Registry) -> list[Row]:
+    from cl_bench.harness.profile_files import load_profile, profile_names
+
+    return [{"name": name, "description": load_profile(name).description} for name in profile_names()]
+
+
+def _recipes(registry: Registry) -> list[Row]:
+    from cl_bench.harness.profile_files import load_recipe, recipe_names
+
+    return [{"name": name, "description": load_recipe(name).description} for name in recipe_names()]
+
+
+_LISTERS: dict[str, Callable[[Registry], list[Row]]] = {
+    "methods": _methods,
+    "modifiers": _modifiers,
+    "tasks": _files("tasks"),
+    "sequences": _files("sequences"),
+    "suites": _files("suites"),
+    "models": _models,
+    "profiles": _profiles,
+    "recipes": _recipes,
+}

@@ -1,0 +1,141 @@
+"""``cl-bench show``: the settings of a method, the file behind a name, the table of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.commands.execution import print_json
+from cl_bench.harness.commands.list import summary
+from cl_bench.harness.errors import UnknownNameError
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.yaml_files import parse_yaml, read_mapping
+
+_KINDS = ("method", "modifier", "task", "sequence", "suite", "model", "profile", "recipe", "run")
+
+
+def show_command(kind: str, name: str, include_paths: Sequence[Path], json: bool) -> int:
+    """Print one thing.
+
+    Raises:
+        UnknownNameError: No such kind or name.
+        StoreError: A directory that is not a run.
+    """
+    kind = kind.removesuffix("s")
+    if kind not in _KINDS:
+        raise UnknownNameError("kind", kind, _KINDS)
+    if kind == "run":
+        return _show_run(Path(name), json)
+    if kind == "model":
+        return _show_model(name, json)
+    if kind in ("profile", "recipe"):
+        return _show_file(_settings_file(kind, name), json)
+    registry = Registry(include_paths)
+    if kind in ("method", "modifier"):
+        return _show_component(kind, name, registry, json)
+    source = registry.source(f"{kind}s", name)
+    if source.path is None:
+        print_json({"name": name, "from": source.origin}) if json else print(f"{name}: from {source.origin}")
+        return 0
+    return _show_file(source.path, json)
+
+
+def settings_table(settings: Any) -> list[dict[str, Any]]:
+    """Every field of a settings class: name, default, unit, source, whether inferred, description."""
+    rows = []
+    for name, field in settings.model_fields.items():
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        rows.append(
+            {
+                "name": name,
+                "default": field.default,
+                "unit": extra.get("unit"),
+                "source": extra.get("source"),
+                "inferred": extra.get("inferred"),
+                "description": field.description,
+            }
+        )
+    return rows
+
+
+def _show_component(kind: str, name: str, registry: Registry, json: bool) -> int:
+    found: Any = registry.method_class(name) if kind == "method" else registry.modifier_class(name)
+    rows = settings_table(found.Settings)
+    head = {
+        "name": name,
+        "summary": summary(found),
+        "paper": found.paper,
+        "fidelity": str(found.fidelity),
+        "needs": sorted(str(need) for need in getattr(found, "needs", ())),
+        "identity": registry.identity(f"{kind}s", name),
+    }
+    if json:
+        print_json({**head, "settings": rows})
+        return 0
+    for key, value in head.items():
+        print(f"{key + ':':<10}{', '.join(value) if isinstance(value, list) else value}")
+    print("\nsettings (--set " + kind + (f".{name}" if kind == "modifier" else "") + ".NAME=VALUE):")
+    for row in rows:
+        inferred = ", inferred" if row["inferred"] else ""
+        print(f"  {row['name']} = {row['default']!r}  [{row['unit']}]")
+        print(f"      {row['description']} ({row['source']}{inferred})")
+    return 0
+
+
+def _show_file(path: Path, json: bool) -> int:
+    text = path.read_text(encoding="utf-8")
+    if json:
+        print_json(parse_yaml(text, str(path)))
+    else:
+        print(text, end="" if text.endswith("\n") else "\n")
+    return 0
+
+
+def _settings_file(kind: str, name: str) -> Path:
+    from cl_bench.harness.profile_files import profile_path, recipe_path
+
+    return profile_path(name) if kind == "profile" else recipe_path(name)
+
+
+def _show_model(name: str, json: bool) -> int:
+    from cl_bench.harness.models.by_name import find_model, stored_parameters
+
+    model = find_model(name, offline=True)
+    folder = Path(model.source)
+    config = read_mapping(folder / "config.json")
+    content = {
+        "name": model.name,
+        "path": model.source,
+        "fingerprint": model.fingerprint,
+        "parameters": stored_parameters(folder),
+        "architecture": (config.get("architectures") or ["unknown"])[0],
+        "context": config.get("max_position_embeddings"),
+    }
+    if json:
+        print_json(content)
+    else:
+        for key, value in content.items():
+            print(f"{key + ':':<14}{value}")
+    return 0
+
+
+def _show_run(directory: Path, json: bool) -> int:
+    if json:
+        from cl_bench.harness.store import load_run
+
+        view = load_run(directory)
+        print_json(
+            {
+                "directory": str(directory),
+                "status": dict(view.status),
+                "matrix": view.matrix.to_json(),
+                "metrics": dict(view.metrics),
+                "spec": view.spec.model_dump(mode="json"),
+            }
+        )
+        return 0
+    from cl_bench.reports.tables import render_run
+
+    print(render_run(directory))
+    return 0
