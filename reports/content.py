@@ -1,0 +1,259 @@
+"""What a report of one run says, as grids of text that the terminal table and the Markdown report both print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cl_bench.harness.measure.matrix import Cell, Column, ColumnKind, Matrix
+from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.run_directory import RunView, learned_columns, method_label
+from cl_bench.harness.spec import RunSpec
+
+MISSING = "-"
+GROUPS: tuple[tuple[ColumnKind, str], ...] = (
+    ("sequence", "Tasks of the sequence"),
+    ("ood", "Out of distribution"),
+    ("retention", "Retention"),
+)
+METRICS: dict[str, tuple[str, str]] = {
+    "acquisition": ("acquisition", "score on each task right after learning it, mean over stages"),
+    "gain": ("gain", "acquisition minus the untouched model's score"),
+    "retention": ("retention", "mean of the retention benchmarks after the last stage"),
+    "retention_above_chance": ("retention above chance", "0 is guessing, 1 is perfect"),
+    "retention_change": ("retention change", "retention minus the untouched model's"),
+    "average_accuracy": ("average accuracy", "mean over tasks after the last stage"),
+    "average_incremental_accuracy": ("average incremental accuracy", "mean over stages of the mean over tasks so far"),
+    "backward_transfer": ("backward transfer (BWT)", "score at the end minus score when learned, earlier tasks"),
+    "forward_transfer": ("forward transfer (FWT)", "score just before learning minus the untouched model's"),
+    "forgetting": ("forgetting", "best earlier score minus final score, earlier tasks; negative: still improving"),
+    "forgetting_since_learned": ("forgetting since learned", "the same, best score from learning on"),
+}
+"""Label and short definition of each metric in ``metrics.json``."""
+LAB_SENTENCE = (
+    "Lab numbers show whether a mechanism appears in a small generated world; they are no benchmark scores of a "
+    "language model."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of text.
+
+    Attributes:
+        title: Heading.
+        header: Column names; the first column holds row names.
+        rows: Cells.
+        notes: Sentences below it.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def percent(value: float | None, signed: bool = False) -> str:
+    """A fraction as percent with one decimal; ``MISSING`` for None."""
+    if value is None:
+        return MISSING
+    return f"{100 * value:+.1f}" if signed else f"{100 * value:.1f}"
+
+
+def headline(view: RunView) -> str:
+    """What was run, in one line."""
+    spec = view.spec
+    order = "" if spec.sequence.order == "default" else f" ({spec.sequence.order})"
+    return f"{method_label(spec)} on {spec.sequence.name}{order}, {spec.model.name}, seed {spec.seed}"
+
+
+def provenance(spec: RunSpec) -> str:
+    """Profile, recipe, aligner, suite and lab version in one line: numbers of different ones do not go in one table."""
+    parts = [f"profile {spec.profile}", f"recipe {spec.recipe}"]
+    if spec.aligner is not None:
+        parts.append(f"aligner {spec.aligner.name}")
+    if spec.suite is not None:
+        parts.append(f"suite {spec.suite.name} ({spec.suite.tier})")
+    if spec.lab_version is not None:
+        parts.append(f"lab version {spec.lab_version}")
+    if spec.evaluation.split != "test":
+        parts.append(f"evaluated on {spec.evaluation.split} rows")
+    if spec.limit is not None:
+        parts.append(f"PARTIAL: at most {spec.limit} rows a stage and a task")
+    return ", ".join(parts)
+
+
+def metrics_of(view: RunView) -> Mapping[str, Any]:
+    """``metrics.json``, or the same computed from the matrix of a run that has not ended."""
+    return view.metrics or run_metrics(view.matrix, learned_columns(view.spec))
+
+
+def matrix_grids(matrix: Matrix, learned: Mapping[str, Sequence[str]], metrics: Mapping[str, Any]) -> list[Grid]:
+    """One grid per kind of column: rows are stages, cells percent; what a stage trained on stands in brackets."""
+    grids = []
+    for kind, title in GROUPS:
+        columns = matrix.of_kind(kind)
+        if not columns or not matrix.rows:
+            continue
+        header = ["after", *(column.name for column in columns)]
+        rows = [[row, *(_cell(matrix.cell(row, c.name), c.name in learned.get(row, ())) for c in columns)]
+                for row in matrix.rows]  # fmt: skip
+        if kind == "retention":
+            header.append("mean")
+            for cells in rows:
+                cells.append(percent(_stage_value(metrics, cells[0], "retention")))
+        if any(column.chance for column in columns):
+            rows.append(["chance", *(percent(column.chance) for column in columns), *[""] * (kind == "retention")])
+        grids.append(Grid(f"{title} (%)", tuple(header), tuple(map(tuple, rows)), _reasons(matrix, columns)))
+    return grids
+
+
+def _cell(cell: Cell, trained: bool) -> str:
+    return f"[{percent(cell.value)}]" if trained else percent(cell.value)
+
+
+def _reasons(matrix: Matrix, columns: Sequence[Column]) -> tuple[str, ...]:
+    by_reason: dict[str, list[str]] = {}
+    for column in columns:
+        missing = [row for row in matrix.rows if matrix.value(row, column.name) is None]
+        for reason in dict.fromkeys(matrix.cell(row, column.name).reason for row in missing):
+            rows = [row for row in missing if matrix.cell(row, column.name).reason == reason]
+            where = "all rows" if len(rows) == len(matrix.rows) else ", ".join(rows)
+            by_reason.setdefault(f"({where}): {reason}", []).append(column.name)
+    return tuple(f"{MISSING} {', '.join(names)} {reason}" for reason, names in by_reason.items())
+
+
+def metrics_grid(metrics: Mapping[str, Any]) -> Grid:
+    """The run's metrics with their definitions; where there is no value, why."""
+    rows = []
+    for name, (label, definition) in METRICS.items():
+        found = metrics["metrics"].get(name, {"value": None, "reason": "not computed by this version"})
+        signed = name not in ("acquisition", "retention", "average_accuracy", "average_incremental_accuracy")
+        remark = found.get("reason", "")
+        rows.append((label, percent(found["value"], signed), remark if found["value"] is None else
+                     "; ".join(part for part in (definition, remark) if part)))  # fmt: skip
+    return Grid("Metrics (%)", ("metric", "value", "meaning"), tuple(rows))
+
+
+def stages_grid(view: RunView, metrics: Mapping[str, Any]) -> Grid | None:
+    """What each stage learned, moved and cost; None for a run without stages."""
+    adaptations, shifts = view.adaptations(), view.shifts()
+    rows = []
+    for stage in learned_columns(view.spec):
+        done = adaptations.get(stage)
+        numbers = [
+            percent(_stage_value(metrics, stage, "acquisition")),
+            percent(_stage_value(metrics, stage, "gain"), signed=True),
+            percent(_stage_value(metrics, stage, "retention_change"), signed=True),
+            _nats(shifts.get(stage, {}).get("forward_kl")),
+        ]
+        rows.append((stage, *numbers, *_cost(done)))
+    header = ("stage", "acquired %", "gain", "retention change", "KL nats", "steps", "seconds", "trained tok",
+              "generated tok", "TFLOP")  # fmt: skip
+    notes = ("KL: forward, base to this stage, per token, on the base's own samples.",) if shifts else ()
+    return Grid("Stages", header, tuple(rows), notes) if rows else None
+
+
+def _cost(adaptation: Mapping[str, Any] | None) -> tuple[str, ...]:
+    if adaptation is None:
+        return (MISSING,) * 5
+    return (
+        str(adaptation["steps"]),
+        f"{adaptation['seconds']:.1f}",
+        count(adaptation["trained_tokens"]),
+        count(sum(adaptation["generated_tokens"].values())),
+        f"{sum(adaptation['flops'].values()) / 1e12:.3g}",
+    )
+
+
+def count(number: float) -> str:
+    """A count in thousands or millions where it is large."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if number >= size * 10:
+            return f"{number / size:.1f}{unit}"
+    return f"{number:.0f}"
+
+
+def _nats(measured: Any) -> str:
+    value = measured.get("token_mean") if isinstance(measured, Mapping) else measured
+    return MISSING if value is None else f"{value:.3f}"
+
+
+def data_generation_grid(view: RunView) -> Grid | None:
+    """How well the method's own data came out, for methods that make their data; None for the others."""
+    adaptations = {stage: found for stage, found in view.adaptations().items() if found["data_generation"]}
+    names = _ordered(name for found in adaptations.values() for name in found["data_generation"])
+    reasons = _ordered(reason for found in adaptations.values() for reason in found["rejected"])
+    rows = []
+    for stage, found in adaptations.items():
+        made = [_generated(name, found["data_generation"].get(name)) for name in names]
+        rejected = [str(found["rejected"].get(reason, 0)) for reason in reasons]
+        rows.append((stage, *made, *rejected))
+    header = ("stage", *(_generated_label(name) for name in names), *(reason.replace("_", " ") for reason in reasons))
+    notes = (
+        (f"Rejected or dropped rows, by reason: {', '.join(r.replace('_', ' ') for r in reasons)}.",) if reasons else ()
+    )
+    return Grid("Generated data", header, tuple(rows), notes) if rows else None
+
+
+def _is_share(name: str) -> bool:
+    return name.endswith(("accuracy", "share", "rate", "similarity"))
+
+
+def _generated_label(name: str) -> str:
+    return f"{name.replace('_', ' ')} %" if _is_share(name) else name.replace("_", " ")
+
+
+def _generated(name: str, value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return percent(value) if _is_share(name) else f"{value:.4g}"
+
+
+def rejected_sentences(view: RunView) -> list[str]:
+    """Rows that methods without generated data left out, by stage and reason."""
+    return [
+        f"{stage}: rows left out: " + ", ".join(f"{number} {reason}" for reason, number in found["rejected"].items())
+        for stage, found in view.adaptations().items()
+        if any(found["rejected"].values()) and not found["data_generation"]
+    ]
+
+
+def warnings(view: RunView) -> list[str]:
+    """What a reader must know before using the numbers."""
+    state, reason = view.status.get("state", "not started"), view.status.get("reason")
+    sentences = [] if state == "done" else [f"the run is {state}" + (f": {reason}" if reason else "")]
+    sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
+    return [*sentences, *rejected_sentences(view), *_skipped_sentences(view.matrix)]
+
+
+def _skipped_sentences(matrix: Matrix) -> list[str]:
+    skipped = [
+        (f"{row}/{column.name}", matrix.cell(row, column.name).counts.get("skipped", 0))
+        for row in matrix.rows
+        for column in matrix.columns
+    ]
+    return [f"{cell}: {number} rows skipped, they do not fit the model's context" for cell, number in skipped if number]
+
+
+def cost_sentence(view: RunView) -> str:
+    """Wall time by phase and peak memory over all processes that worked on the run."""
+    sessions = view.manifest.get("sessions", [])
+    phases: dict[str, float] = {}
+    for session in sessions:
+        for name, seconds in session["phase_seconds"].items():
+            phases[name] = phases.get(name, 0.0) + seconds
+    total = sum(session["seconds"] for session in sessions)
+    peak = max((session["peak_memory_bytes"] for session in sessions), default=0)
+    parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items())
+    return f"{total:.1f} s" + (f" ({parts})" if parts else "") + f", peak memory {peak / 2**30:.2f} GiB"
+
+
+def _stage_value(metrics: Mapping[str, Any], row: str, name: str) -> float | None:
+    value: float | None = metrics["stages"].get(row, {}).get(name, {}).get("value")
+    return value
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

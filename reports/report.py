@@ -1,0 +1,121 @@
+"""The Markdown report of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.run_directory import RunView, learned_columns, load_run
+from cl_bench.harness.store import Store
+from cl_bench.reports import content
+from cl_bench.reports.content import Grid
+from cl_bench.reports.plots import HEATMAP
+
+REPORT = "report.md"
+
+
+def write_report(directory: Path) -> str:
+    """Write ``report.md`` into a run directory and return its text.
+
+    Raises:
+        StoreError: The directory is not a run or is damaged.
+    """
+    view = load_run(directory)
+    text = markdown(view)
+    Store(directory, view.spec).write_text(REPORT, text)
+    return text
+
+
+def markdown(view: RunView) -> str:
+    """The report's text."""
+    metrics = content.metrics_of(view)
+    parts = [f"# {content.headline(view)}", content.provenance(view.spec) + "."]
+    if view.spec.lab_version is not None:
+        parts.append(content.LAB_SENTENCE)
+    warnings = content.warnings(view)
+    if warnings:
+        parts += ["## Mind", _bullets(warnings)]
+    parts.append("## Matrix")
+    parts.append("Rows: after which stage. Brackets: what the stage trained on. Greedy decoding on fixed rows.")
+    for grid in content.matrix_grids(view.matrix, learned_columns(view.spec), metrics):
+        parts += [f"### {grid.title}", *_grid(grid)]
+    if (view.directory / HEATMAP).is_file():
+        parts.append(f"![matrix]({HEATMAP})")
+    for optional in (
+        content.metrics_grid(metrics),
+        content.stages_grid(view, metrics),
+        content.data_generation_grid(view),
+    ):
+        if optional is not None:
+            parts += [f"## {optional.title}", *_grid(optional)]
+    parts += [*_shift(view), *_settings(view), *_provenance(view)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(grid: Grid, numbers: bool = True) -> list[str]:
+    aligned = ["---", *["---:" if numbers else "---"] * (len(grid.header) - 1)]
+    if grid.header[-1] == "meaning":
+        aligned[-1] = "---"
+    lines = [_line(grid.header), _line(aligned), *(_line(row) for row in grid.rows)]
+    return ["\n".join(lines), *([_bullets(grid.notes)] if grid.notes else [])]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _bullets(sentences: Iterable[str]) -> str:
+    return "\n".join(f"* {sentence}" for sentence in sentences)
+
+
+def _shift(view: RunView) -> list[str]:
+    shifts = view.shifts()
+    names = list(dict.fromkeys(name for found in shifts.values() for name in found if name != "schema_version"))
+    rows = [(stage, *(_number(found.get(name)) for name in names)) for stage, found in shifts.items()]
+    if not rows or not names:
+        return []
+    header = ("stage", *(name.replace("_", " ") for name in names))
+    return ["## Distribution shift", *_grid(Grid("", header, tuple(rows))), "Nats per token, token means."]
+
+
+def _number(measured: Any) -> str:
+    value = measured.get("token_mean") if isinstance(measured, Mapping) else measured
+    return content.MISSING if not isinstance(value, int | float) else f"{value:.4f}"
+
+
+def _settings(view: RunView) -> list[str]:
+    spec = view.spec
+    parts = ["## Settings"]
+    components = [("method", spec.method)] if spec.method is not None else []
+    components += [("modifier", modifier) for modifier in spec.modifiers]
+    for kind, component in components:
+        rows = tuple((name, _setting(value)) for name, value in component.settings.items())
+        parts += [f"### {kind} {component.name}", *_grid(Grid("", ("setting", "value"), rows), False)]
+    stages = tuple(
+        (stage.name, stage.task, _setting(stage.rows or "all"), _setting(stage.epochs or "as the method"))
+        for stage in spec.sequence.stages
+    )
+    parts += ["### sequence", *_grid(Grid("", ("stage", "task", "rows", "epochs"), stages), False)]
+    return parts
+
+
+def _setting(value: Any) -> str:
+    text = str(value).replace("\n", "\\n")
+    return f"`{text}`" if text else "(empty)"
+
+
+def _provenance(view: RunView) -> list[str]:
+    spec = view.spec
+    facts = [
+        f"spec `{spec.digest()}` (spec.yaml)",
+        f"student {spec.model.name} `{spec.model.fingerprint[:16]}`",
+        *([f"aligner {spec.aligner.name} `{spec.aligner.fingerprint[:16]}`"] if spec.aligner is not None else []),
+        f"precision: training {spec.precision.training}, generation {spec.precision.generation}",
+    ]
+    sessions = view.manifest.get("sessions", [])
+    if sessions:
+        environment = sessions[-1]["environment"]
+        versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
+        facts += [f"cost: {content.cost_sentence(view)}", f"Python {environment['python']}; {versions}"]
+    return ["## Where the numbers come from", _bullets(facts)]

@@ -1,0 +1,118 @@
+"""A finished run made of a few small documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cl_bench.harness.manifest import ManifestRecorder
+from cl_bench.harness.measure.matrix import Cell, Column, Matrix
+from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.run_directory import learned_columns
+from cl_bench.harness.spec import (
+    ComponentSpec,
+    DataSpec,
+    Execution,
+    ModelSpec,
+    RunSpec,
+    SequenceSpec,
+    StageSpec,
+    SuiteSpec,
+    TaskSpec,
+)
+from cl_bench.harness.store import Store
+from cl_bench.methods.base import Adaptation
+
+TASKS = ("chemistry", "biology")
+RunMaker = Callable[..., Path]
+VALUES: dict[str, tuple[float | None, ...]] = {
+    "base": (0.2, 0.3, 0.1, 0.8, None),
+    "chemistry": (0.9, 0.35, 0.2, 0.7, None),
+    "biology": (0.7, 0.8, 0.15, 0.75, None),
+}
+
+
+def make_spec(seed: int, recipe: str, bound: str | None = None) -> RunSpec:
+    return RunSpec(
+        profile="lab",
+        recipe=recipe,
+        lab_version=1,
+        method=None
+        if bound == "base"
+        else ComponentSpec(name="synthself", settings={"template": "a|b\nc", "epochs": 2}),
+        bound="base" if bound == "base" else None,
+        sequence=SequenceSpec(name="science", stages=tuple(StageSpec(task=task, name=task) for task in TASKS)),
+        data=DataSpec(source="lab"),
+        tasks=tuple(TaskSpec(name=task) for task in TASKS),
+        suite=SuiteSpec(name="lab", tier="fast"),
+        model=ModelSpec(name="lab-m", fingerprint="ab" * 32),
+        aligner=ModelSpec(name="lab-l", fingerprint="cd" * 32),
+        seed=seed,
+        limit=8,
+    )
+
+
+def make_matrix(rows: dict[str, tuple[float | None, ...]], added: float = 0.0) -> Matrix:
+    columns = [Column(task, "sequence", 0.25, 100, "accuracy") for task in TASKS]
+    columns.append(Column("chemistry-ood", "ood", 0.0, 50, "accuracy"))
+    columns += [Column(name, "retention", 0.5, 50, "acc") for name in ("piqa", "gsm8k")]
+    matrix = Matrix(columns)
+    for row, values in rows.items():
+        matrix.add_row(row)
+        for column, value in zip(columns, values, strict=True):
+            cell = Cell(None, "data absent") if value is None else Cell(value + added, counts={"n": 50, "skipped": 0})
+            matrix.set(row, column.name, cell)
+    return matrix
+
+
+def make_run(
+    output: Path,
+    seed: int = 0,
+    recipe: str = "lab",
+    values: dict[str, tuple[float | None, ...]] = VALUES,
+    added: float = 0.0,
+    bound: str | None = None,
+) -> Path:
+    spec = make_spec(seed, recipe, bound)
+    store = Store.open(output, spec)
+    manifest = ManifestRecorder(store, Execution())
+    with manifest.phase("train"):
+        for index, row in enumerate(values):
+            if row != "base":
+                adaptation = Adaptation(
+                    steps=12,
+                    trained_tokens=34_567,
+                    generated_tokens={"aligner": 2_000_000},
+                    flops={"train": 3e12, "data_generation": 1e12},
+                    data_generation={"first_sample_accuracy": 0.975, "candidates": 4.0},
+                    rejected={"wrong_answer": 3},
+                    warnings=["nearly all rows were rejected"] if row == "biology" else [],
+                )
+                folder = store.stage_dir(index, row)
+                document = {"schema_version": 1, **_fields(adaptation), "seconds": 1.25}
+                store.write_json(folder / "adaptation.json", document, schema="adaptation")
+                kl = {"token_mean": 0.125, "sequence_mean": 0.25, "tokens": 10, "sequences": 2}
+                store.write_json(folder / "shift.json", {"schema_version": 1, "forward_kl": kl}, schema="shift")
+            store.finish_stage(index, row)
+    matrix = make_matrix(values, added)
+    store.write_json("matrix.json", matrix.to_json(), schema="matrix")
+    store.write_json("metrics.json", run_metrics(matrix, learned_columns(spec)), schema="metrics")
+    manifest.end("done")
+    store.status("done")
+    return store.directory
+
+
+def _fields(adaptation: Adaptation) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(adaptation)
+
+
+@pytest.fixture
+def run_maker(tmp_path: Path) -> RunMaker:
+    def make(**changes: object) -> Path:
+        return make_run(tmp_path, **changes)  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,61 @@
+"""The heat map and the Markdown report."""
+
+from __future__ import annotations
+
+import pytest
+
+from cl_bench.harness.measure.matrix import Matrix
+from cl_bench.reports.plots import draw_matrix, heatmap, png
+from cl_bench.reports.report import write_report
+from tests.reports.conftest import VALUES, RunMaker, make_matrix
+
+
+def test_heat_map_has_a_cell_for_every_value() -> None:
+    from matplotlib.patches import Rectangle
+
+    matrix = make_matrix(VALUES)
+    figure = draw_matrix(matrix, {("chemistry", "chemistry"), ("biology", "biology")})
+    panels = [axis for axis in figure.axes if axis.images]
+    assert [axis.images[0].get_array().shape for axis in panels] == [(3, 2), (3, 1), (3, 2)]  # type: ignore[union-attr]
+    written = [text.get_text() for axis in panels for text in axis.texts]
+    assert len(written) == 12 and written[0] == "20.0"
+    boxes = [patch for axis in panels for patch in axis.patches if isinstance(patch, Rectangle)]
+    assert len([box for box in boxes if box.get_hatch()]) == 3  # gsm8k is absent from all rows
+    assert len([box for box in boxes if not box.get_hatch()]) == 2
+
+
+def test_same_matrix_gives_same_picture() -> None:
+    matrix = make_matrix(VALUES)
+    first, second = (png(draw_matrix(matrix, set())) for _ in range(2))
+    assert first == second and first.startswith(b"\x89PNG")
+
+
+def test_heat_map_of_nothing_is_a_picture() -> None:
+    assert png(draw_matrix(Matrix(()), set())).startswith(b"\x89PNG")
+
+
+def test_report_holds_what_was_run_and_what_came_out(run_maker: RunMaker) -> None:
+    directory = run_maker()
+    assert heatmap(directory) == directory / "matrix.png"
+    text = write_report(directory)
+    assert (directory / "report.md").read_text() == text
+    for expected in (
+        "# synthself on science, lab-m, seed 0",
+        "| biology | 70.0 | [80.0] |",
+        "![matrix](matrix.png)",
+        "| template | `a\\|b\\nc` |",
+        "gsm8k (all rows): data absent",
+        "nearly all rows were rejected",
+        "| chemistry | 0.1250 |",
+        "lab version 1",
+    ):
+        assert expected in text
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_tables_are_rectangular(run_maker: RunMaker, width: int) -> None:
+    blocks = [block.splitlines() for block in write_report(run_maker()).split("\n\n") if block.startswith("|")]
+    tables = [block for block in blocks if block[0].count(" | ") == width - 1]
+    assert tables
+    for table in tables:
+        assert len({line.replace("\\|", "").count("|") for line in table}) == 1
