@@ -1,0 +1,92 @@
+"""Gradients of the first optimizer step of a method, and the same gradients computed by hand."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.seeds import global_seed
+from cl_bench.methods.base import Fidelity, Method, MethodSettings, Modifier, Precision, Stage, Student
+from cl_bench.methods.sdft import SDFT, SDFTSettings
+from cl_bench.methods.sft import SFT, SFTSettings
+from cl_bench.methods.synthself import SynthSelf, SynthSelfSettings
+from tests.support import Stopped, TinyContext, tiny_model
+
+Gradients = dict[str, Tensor]
+COMMON: dict[str, Any] = {"learning_rate": 1e-2, "batch_size": 4, "max_grad_norm": 1e9, "schedule": "constant"}
+
+
+def make_method(name: str, **changes: Any) -> Method:
+    """One of the three methods with settings that suit a tiny model."""
+    if name == "sft":
+        return SFT(SFTSettings(**{**COMMON, **changes}))
+    if name == "sdft":
+        short = {"max_completion_length": 12, "max_length": 150, "ema_rate": 0.2, "teacher_template": SHORT}
+        return SDFT(SDFTSettings(**{**COMMON, **short, **changes}))
+    long = {"max_completion_length": 12, "unaccepted": "gold", "temperature": 1.0, "rewrite_template": SHORT}
+    return SynthSelf(SynthSelfSettings(**{**COMMON, **long, **changes}))
+
+
+SHORT = "{question} as in {demonstration}"
+
+
+class GradientProbe(Modifier):
+    """Copies the gradients of the first optimizer step, before clipping, then stops the training."""
+
+    name: ClassVar[str] = "probe"
+    fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    Settings: ClassVar[type[MethodSettings]] = MethodSettings
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gradients: Gradients = {}
+
+    def parameter_penalty(self, student: Student) -> Tensor | None:
+        self.gradients = {n: p.grad.clone() for n, p in student.model.named_parameters() if p.grad is not None}
+        raise Stopped
+
+
+def first_step(
+    method: Method, student: ChatModel, stage: Stage, folder: Path, micro: int = 4, **context: Any
+) -> tuple[Gradients, TinyContext]:
+    """Gradients of the first optimizer step, and the context with its ledger."""
+    probe = GradientProbe()
+    aligner = tiny_model(1)
+    tiny = TinyContext(
+        folder, precision=Precision(micro_batch_size=micro), modifiers=[probe], aligner=aligner, **context
+    )
+    try:
+        with global_seed(7):
+            method.adapt(student, stage, tiny)
+    except Stopped:
+        pass
+    return probe.gradients, tiny
+
+
+def assert_close(one: Mapping[str, Tensor], other: Mapping[str, Tensor], tolerance: float = 1e-4) -> None:
+    """Equal gradients, relative to the largest entry of each."""
+    assert one.keys() == other.keys() and one
+    for name, gradient in one.items():
+        scale = max(float(other[name].abs().max()), 1e-6)
+        assert float((gradient - other[name]).abs().max()) <= tolerance * scale, name
+
+
+def by_hand(student: ChatModel, loss: Callable[[Any], Tensor]) -> Gradients:
+    """Gradients of a loss on a copy of the student."""
+    model: Any = copy.deepcopy(student.model)
+    model.zero_grad()
+    loss(model).backward()
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+
+def full_logits(model: Any, prompt: Sequence[int], completion: Sequence[int]) -> Tensor:
+    """Logits [T, V] that predict a completion's tokens, from a plain forward pass over one unpadded row."""
+    ids = torch.tensor([[*prompt, *completion]])
+    logits: Tensor = model(input_ids=ids).logits[0]
+    return logits[len(prompt) - 1 : -1]
