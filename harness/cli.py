@@ -311,7 +311,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: parses, runs, and turns every error into a message and an exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(exit_code(lambda: app(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given))
+    sys.exit(exit_code_of(given))
+
+
+def exit_code_of(arguments: Sequence[str]) -> int:
+    """Run one command line in this process; prints what it prints and returns its exit code."""
+    given = list(arguments)
+    return exit_code(lambda: app(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -75,7 +75,7 @@ def _files(kind: str) -> Callable[[Registry], list[Row]]:
         for name in registry.names(kind):
             path = registry.source(kind, name).path
             content = read_mapping(path) if path is not None else {}
-            row: Row = {"name": name, "description": str(content.get("description", ""))}
+            row: Row = {"name": name, "description": str(content.get("description") or content.get("title") or "")}
             if kind == "sequences":
                 row["stages"] = [stage if isinstance(stage, str) else stage["task"] for stage in content["stages"]]
                 row["orders"] = list(content.get("orders", {}))

@@ -77,7 +77,7 @@ def fetch_command(name: str, json: bool) -> int:
 
     if name not in FETCHABLE:
         raise UnknownNameError("model to fetch", name, FETCHABLE)
-    with redirect_stdout(sys.stderr):
-        path = fetch(name)
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        path = fetch(name, progress=progress.note)
     print_json({"name": name, "path": str(path)}) if json else print(path)
     return 0

@@ -1,0 +1,116 @@
+"""``cl-bench validate``: checks that say what is wrong before anything is spent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, UsageError
+from cl_bench.harness.progress import SilentProgress, make_progress
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.spec import DataSpec, Execution, data_options
+
+if TYPE_CHECKING:
+    from cl_bench.harness.conformance.method_checks import Check
+
+
+def validate_method_command(name: str, include_paths: Sequence[Path], static: bool, json: bool) -> int:
+    """Check a method's class and, unless ``static``, run it on a few rows in the lab.
+
+    Args:
+        name: Registered name, or the path of a Python file (its folder is then included).
+        include_paths: Further folders.
+        static: Train nothing.
+        json: Print one line of JSON.
+    """
+    execution = Execution()
+    prepare_libraries(execution)
+    from cl_bench.harness.conformance.method_checks import class_checks, run_checks
+
+    folders = list(include_paths)
+    if name.endswith(".py"):
+        folders, name = _with_folder(Path(name), folders)
+    registry = Registry(folders)
+    checks = class_checks(registry.method_class(name))
+    if not static and all(check.passed for check in checks):
+        with redirect_stdout(sys.stderr), make_progress() as progress:
+            checks += run_checks(name, registry, execution, progress)
+    return _report(f"method {name}", checks, {}, json)
+
+
+def validate_spec_command(file: Path, execution: Execution, json: bool) -> int:
+    """Resolve a file and print the directory of every seed."""
+    prepare_libraries(execution)
+    from cl_bench.harness.request import read_request
+    from cl_bench.harness.resolve import resolve
+    from cl_bench.harness.run_directory import run_path
+
+    with redirect_stdout(sys.stderr):
+        specs = resolve(read_request(file), execution, Registry(execution.include_paths), SilentProgress().note)
+    directories = [str(run_path(execution.output, spec)) for spec in specs]
+    if json:
+        print_json({"valid": True, "directories": directories})
+    else:
+        print("\n".join(directories))
+    return EXIT_DONE
+
+
+def validate_task_command(name: str, source: Literal["lab", "hub"], execution: Execution, json: bool) -> int:
+    """Load every split of a task and check rows and scorer."""
+    prepare_libraries(execution)
+    from cl_bench.harness.conformance.task_checks import task_checks
+
+    with redirect_stdout(sys.stderr):
+        registry = Registry(execution.include_paths)
+        task = registry.task(name, data_options(DataSpec(source=source), execution))
+        counts, checks = task_checks(task)
+    return _report(f"task {name} ({source})", checks, {"rows": counts}, json)
+
+
+def validate_run_command(directory: Path, json: bool) -> int:
+    """Check a run directory; raises ``StoreError`` naming the first damaged file."""
+    from cl_bench.harness.store import load_run
+
+    view = load_run(directory, verify=True)
+    content = {
+        "valid": True,
+        "directory": str(directory),
+        "state": view.status.get("state"),
+        "finished_stages": list(view.stages),
+    }
+    if json:
+        print_json(content)
+    else:
+        print(f"{directory}: specification and hashes agree")
+        print(f"state: {content['state']}; finished: {', '.join(view.stages) or 'nothing'}")
+    return EXIT_DONE
+
+
+def _with_folder(file: Path, folders: list[Path]) -> tuple[list[Path], str]:
+    if not file.is_file():
+        raise UsageError(f"{file} does not exist")
+    folder = file.resolve().parent
+    # A file in DIR/methods belongs to the include path DIR.
+    folder = folder.parent if folder.name == "methods" else folder
+    included = folders if folder in [path.resolve() for path in folders] else [*folders, folder]
+    return included, file.stem.replace("_", "-")
+
+
+def _report(what: str, checks: Sequence[Check], extra: dict[str, Any], json: bool) -> int:
+    passed = all(check.passed for check in checks)
+    if json:
+        rows = [{"check": check.name, "passed": check.passed, "problem": check.problem} for check in checks]
+        print_json({"what": what, "valid": passed, **extra, "checks": rows})
+    else:
+        print(what)
+        for key, value in extra.items():
+            print(f"  {key}: {value}")
+        for check in checks:
+            print(
+                f"  {'ok  ' if check.passed else 'FAIL'}  {check.name}{': ' + check.problem if check.problem else ''}"
+            )
+    return EXIT_DONE if passed else EXIT_FAILED
