@@ -43,16 +43,6 @@ def method_label(spec: RunSpec) -> str:
     return f"joint-{label}" if spec.bound == "joint" else label
 
 
-def learned_columns(spec: RunSpec) -> dict[str, tuple[str, ...]]:
-    """Columns that each stage trains on, by row name, in order; none for the bound ``base``."""
-    if spec.bound == "base":
-        return {}
-    tasks = [(stage.name, stage.task) for stage in spec.sequence.stages]
-    if spec.bound == "joint":
-        return {"joint": tuple(dict.fromkeys(task for _, task in tasks))}
-    return {name: (task,) for name, task in tasks}
-
-
 def stage_folder(index: int, name: str) -> str:
     """``stages/01-chemistry``; index 0 is the untouched model. Names are unique, so folders are."""
     return f"stages/{index:02d}-{slug(name)}"

@@ -8,8 +8,8 @@ from cl_bench.harness.errors import ModelError, StoreError
 from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.fingerprint import model_fingerprint, tokenizer_fingerprint, weights_fingerprint
+from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.run_directory import CHECKPOINT
-from cl_bench.harness.stage_data import planned_stages
 from cl_bench.harness.store import Store
 
 

@@ -21,6 +21,7 @@ from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
 from cl_bench.harness.measure.run_shift import TokenRow, measure_shift, sampled_rows
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.planned_stages import learned_columns, planned_stages
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
     ADAPTATION,
@@ -35,7 +36,7 @@ from cl_bench.harness.run_directory import (
 from cl_bench.harness.run_models import RunModels
 from cl_bench.harness.seeds import global_seed, stage_seed
 from cl_bench.harness.spec import Execution, RunSpec, StageSpec, data_options
-from cl_bench.harness.stage_data import learned_columns, make_stage, overlap, planned_stages
+from cl_bench.harness.stage_data import make_stage, overlap
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.harness.store import State, Store
 from cl_bench.methods.base import Adaptation, Method, Modifier, Progress, Stage
@@ -267,16 +268,16 @@ class _Run:
         self.store.event("diverged", stage=name, reason=why)
 
     def _conclude(self, state: State) -> None:
-        from cl_bench.reports.plots import heatmap
-        from cl_bench.reports.report import write_report
+        from cl_bench.reports.plots import HEATMAP, heatmap
+        from cl_bench.reports.report import render_report
 
         self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
         metrics = run_metrics(self.matrix, learned_columns(self.spec))
         self.store.write_json(METRICS, metrics, schema="metrics")
         self.store.status(state, stage=None, phase=None)
         with self._phase("", "report"):
-            self.store.write_bytes("matrix.png", heatmap(self.store.directory))
-            self.store.write_text("report.md", write_report(self.store.directory))
+            self.store.write_bytes(HEATMAP, heatmap(self.store.directory))
+            self.store.write_text("report.md", render_report(self.store.directory))
 
     def _in_stage(self, index: int, name: str, relative: str) -> str:
         return f"{stage_folder(index, name)}/{relative}"

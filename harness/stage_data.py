@@ -13,22 +13,6 @@ from cl_bench.harness.spec import RunSpec, StageSpec
 from cl_bench.methods.base import Stage
 from cl_bench.tasks.base import Example, Task
 
-JOINT = "joint"
-
-
-def planned_stages(spec: RunSpec) -> list[tuple[str, tuple[StageSpec, ...]]]:
-    """Row name of each stage with the parts of the sequence it trains on: one each, all at once for ``joint``."""
-    if spec.bound == "base":
-        return []
-    if spec.bound == JOINT:
-        return [(JOINT, spec.sequence.stages)]
-    return [(stage.name, (stage,)) for stage in spec.sequence.stages]
-
-
-def learned_columns(spec: RunSpec) -> dict[str, tuple[str, ...]]:
-    """Columns that each planned stage trains on."""
-    return {name: tuple(dict.fromkeys(part.task for part in parts)) for name, parts in planned_stages(spec)}
-
 
 def make_stage(spec: RunSpec, index: int, name: str, parts: Sequence[StageSpec], tasks: Mapping[str, Task]) -> Stage:
     """The stage as methods see it.

@@ -8,7 +8,8 @@ from typing import Any
 
 from cl_bench.harness.measure.matrix import Cell, Column, ColumnKind, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
-from cl_bench.harness.run_directory import RunView, learned_columns, method_label
+from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.run_directory import RunView, method_label
 from cl_bench.harness.spec import RunSpec
 
 MISSING = "-"
@@ -146,12 +147,16 @@ def stages_grid(view: RunView, metrics: Mapping[str, Any]) -> Grid | None:
             percent(_stage_value(metrics, stage, "acquisition")),
             percent(_stage_value(metrics, stage, "gain"), signed=True),
             percent(_stage_value(metrics, stage, "retention_change"), signed=True),
-            _nats(shifts.get(stage, {}).get("forward_kl")),
+            _nats(shifts.get(stage, {}).get("forward_kl_trained")),
         ]
         rows.append((stage, *numbers, *_cost(done)))
     header = ("stage", "acquired %", "gain", "retention change", "KL nats", "steps", "seconds", "trained tok",
               "generated tok", "TFLOP")  # fmt: skip
-    notes = ("KL: forward, base to this stage, per token, on the base's own samples.",) if shifts else ()
+    notes = (
+        ("KL: forward, from the untouched model to this stage, per token, on its own samples for the stage's task.",)
+        if shifts
+        else ()
+    )
     return Grid("Stages", header, tuple(rows), notes) if rows else None
 
 
@@ -175,8 +180,7 @@ def count(number: float) -> str:
     return f"{number:.0f}"
 
 
-def _nats(measured: Any) -> str:
-    value = measured.get("token_mean") if isinstance(measured, Mapping) else measured
+def _nats(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3f}"
 
 

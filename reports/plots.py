@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.measure.matrix import Matrix
-from cl_bench.harness.run_directory import learned_columns, load_run
-from cl_bench.harness.store import Store
+from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.run_directory import load_run
 from cl_bench.reports.content import GROUPS, headline, provenance
 
 if TYPE_CHECKING:
@@ -16,16 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEATMAP = "matrix.png"
+"""File name of the heat map in a run directory."""
 _CELL_WIDTH, _CELL_HEIGHT = 0.62, 0.42  # inches
 
 
-def heatmap(directory: Path) -> Path:
-    """Draw a run's matrix into ``matrix.png``: one cell per row and column, in percent.
+def heatmap(directory: Path) -> bytes:
+    """A run's matrix as a PNG: one cell per row and column, in percent.
 
     Cells without a value are hatched, cells of what a stage trained on are framed, kinds of columns are set apart.
-
-    Returns:
-        Path of the figure.
 
     Raises:
         StoreError: The directory is not a run or is damaged.
@@ -35,9 +33,7 @@ def heatmap(directory: Path) -> Path:
     figure = draw_matrix(view.matrix, {(row, name) for row, names in learned.items() for name in names})
     figure.suptitle(headline(view), fontsize=10)
     figure.supxlabel(provenance(view.spec), fontsize=6)
-    store = Store(directory, view.spec)
-    store.write_bytes(HEATMAP, png(figure))
-    return directory / HEATMAP
+    return png(figure)
 
 
 def png(figure: Figure) -> bytes:
@@ -67,12 +63,12 @@ def draw_matrix(matrix: Matrix, trained: set[tuple[str, str]]) -> Figure:
         return figure
     ratios = [len(columns) for _, columns in groups]
     axes = figure.subplots(1, len(groups), squeeze=False, width_ratios=ratios)[0]
-    image = None
+    images = []
     for number, (axis, (title, columns)) in enumerate(zip(axes, groups, strict=True)):
-        image = _draw_group(axis, matrix, [column.name for column in columns], trained)
+        images.append(_draw_group(axis, matrix, [column.name for column in columns], trained))
         axis.set_title(title, fontsize=9)
         axis.set_yticks(range(len(matrix.rows)), matrix.rows if number == 0 else [""] * len(matrix.rows), fontsize=8)
-    figure.colorbar(image, ax=list(axes), shrink=0.8, label="%", pad=0.01)
+    figure.colorbar(images[-1], ax=list(axes), shrink=0.8, label="%", pad=0.01)
     return figure
 
 

@@ -6,25 +6,26 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.run_directory import RunView, learned_columns, load_run
-from cl_bench.harness.store import Store
+from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.run_directory import RunView, load_run
 from cl_bench.reports import content
 from cl_bench.reports.content import Grid
 from cl_bench.reports.plots import HEATMAP
 
-REPORT = "report.md"
+SHIFTS = {
+    "forward_kl": "Forward KL, base to stage, on the base's samples for each task's prompts",
+    "reverse_kl": "Reverse KL, stage to base, on the stage's own samples",
+}
+"""Parts of ``shift.json`` that are tabulated by task."""
 
 
-def write_report(directory: Path) -> str:
-    """Write ``report.md`` into a run directory and return its text.
+def render_report(directory: Path) -> str:
+    """Text of ``report.md`` of a run directory.
 
     Raises:
         StoreError: The directory is not a run or is damaged.
     """
-    view = load_run(directory)
-    text = markdown(view)
-    Store(directory, view.spec).write_text(REPORT, text)
-    return text
+    return markdown(load_run(directory))
 
 
 def markdown(view: RunView) -> str:
@@ -71,17 +72,22 @@ def _bullets(sentences: Iterable[str]) -> str:
 
 def _shift(view: RunView) -> list[str]:
     shifts = view.shifts()
-    names = list(dict.fromkeys(name for found in shifts.values() for name in found if name != "schema_version"))
-    rows = [(stage, *(_number(found.get(name)) for name in names)) for stage, found in shifts.items()]
-    if not rows or not names:
+    if not shifts:
         return []
-    header = ("stage", *(name.replace("_", " ") for name in names))
-    return ["## Distribution shift", *_grid(Grid("", header, tuple(rows))), "Nats per token, token means."]
+    parts = ["## Distribution shift", "Nats per token (token means), between the untouched model and each stage."]
+    for name, title in SHIFTS.items():
+        columns = list(dict.fromkeys(column for found in shifts.values() for column in found.get(name, {})))
+        rows = tuple(
+            (stage, *(_nats(found.get(name, {}).get(column)) for column in columns)) for stage, found in shifts.items()
+        )
+        if columns:
+            parts += [f"### {title}", *_grid(Grid("", ("stage", *columns), rows))]
+    return parts
 
 
-def _number(measured: Any) -> str:
-    value = measured.get("token_mean") if isinstance(measured, Mapping) else measured
-    return content.MISSING if not isinstance(value, int | float) else f"{value:.4f}"
+def _nats(measured: Mapping[str, Any] | None) -> str:
+    value = measured.get("token_mean") if measured else None
+    return content.MISSING if value is None else f"{value:.4f}"
 
 
 def _settings(view: RunView) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 from cl_bench.harness.errors import NotComparableError, UsageError
 from cl_bench.harness.measure.matrix import Cell, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
-from cl_bench.harness.run_directory import RunView, learned_columns
+from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.run_directory import RunView
 from cl_bench.reports.content import METRICS, metrics_of
 
 

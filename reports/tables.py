@@ -8,7 +8,8 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cl_bench.harness.run_directory import RunView, learned_columns, load_run
+from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.run_directory import RunView, load_run
 from cl_bench.reports import content
 from cl_bench.reports.content import Grid
 from cl_bench.reports.seeds import SeedSummary, summarise_seeds

@@ -10,7 +10,7 @@ import pytest
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure.matrix import Cell, Column, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
-from cl_bench.harness.run_directory import learned_columns
+from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.spec import (
     ComponentSpec,
     DataSpec,
@@ -94,7 +94,11 @@ def make_run(
                 document = {"schema_version": 1, **_fields(adaptation), "seconds": 1.25}
                 store.write_json(folder / "adaptation.json", document, schema="adaptation")
                 kl = {"token_mean": 0.125, "sequence_mean": 0.25, "tokens": 10, "sequences": 2}
-                store.write_json(folder / "shift.json", {"schema_version": 1, "forward_kl": kl}, schema="shift")
+                store.write_json(
+                    folder / "shift.json",
+                    {"schema_version": 1, "forward_kl": {row: kl}, "forward_kl_trained": 0.125},
+                    schema="shift",
+                )
             store.finish_stage(index, row)
     matrix = make_matrix(values, added)
     store.write_json("matrix.json", matrix.to_json(), schema="matrix")

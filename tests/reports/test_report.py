@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cl_bench.harness.measure.matrix import Matrix
-from cl_bench.reports.plots import draw_matrix, heatmap, png
-from cl_bench.reports.report import write_report
+from cl_bench.reports.plots import HEATMAP, draw_matrix, heatmap, png
+from cl_bench.reports.report import render_report
 from tests.reports.conftest import VALUES, RunMaker, make_matrix
 
 
@@ -36,9 +36,9 @@ def test_heat_map_of_nothing_is_a_picture() -> None:
 
 def test_report_holds_what_was_run_and_what_came_out(run_maker: RunMaker) -> None:
     directory = run_maker()
-    assert heatmap(directory) == directory / "matrix.png"
-    text = write_report(directory)
-    assert (directory / "report.md").read_text() == text
+    assert "![matrix]" not in render_report(directory)
+    (directory / HEATMAP).write_bytes(heatmap(directory))
+    text = render_report(directory)
     for expected in (
         "# synthself on science, lab-m, seed 0",
         "| biology | 70.0 | [80.0] |",
@@ -46,7 +46,7 @@ def test_report_holds_what_was_run_and_what_came_out(run_maker: RunMaker) -> Non
         "| template | `a\\|b\\nc` |",
         "gsm8k (all rows): data absent",
         "nearly all rows were rejected",
-        "| chemistry | 0.1250 |",
+        "| chemistry | 0.1250 | - |",
         "lab version 1",
     ):
         assert expected in text
@@ -54,7 +54,7 @@ def test_report_holds_what_was_run_and_what_came_out(run_maker: RunMaker) -> Non
 
 @pytest.mark.parametrize("width", [3, 4])
 def test_tables_are_rectangular(run_maker: RunMaker, width: int) -> None:
-    blocks = [block.splitlines() for block in write_report(run_maker()).split("\n\n") if block.startswith("|")]
+    blocks = [block.splitlines() for block in render_report(run_maker()).split("\n\n") if block.startswith("|")]
     tables = [block for block in blocks if block[0].count(" | ") == width - 1]
     assert tables
     for table in tables:
