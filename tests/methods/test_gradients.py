@@ -56,7 +56,7 @@ def sft_by_hand(student: ChatModel) -> Gradients:
 
 
 def sdft_by_hand(student: ChatModel, ledger: list[dict[str, Any]]) -> Gradients:
-    """Mean over sequences of the mean KL(teacher || student) of the sampled tokens; the teacher is the student itself."""
+    """Mean over sequences of the mean KL(teacher || student) of the sampled tokens; the student is the teacher."""
     teacher: Any = copy.deepcopy(student.model)
     by_id = {example.id: example for example in FOUR}
 

@@ -1,6 +1,4 @@
-"""A stage killed in the middle and resumed equals the uninterrupted one bit for bit; a checkpoint with a part missing
-does not.
-"""
+"""A killed and resumed stage equals the uninterrupted one bit for bit; one with a part missing does not."""
 
 from __future__ import annotations
 
