@@ -78,9 +78,12 @@ class SequenceFile(BaseModel):
             return order, _permutation(self.orders[order], names, f"order {order!r} of sequence {self.name}")
         if order.startswith("random:") or order.startswith("random-"):
             return _random_order(order, names)
-        if "," in order or order in names:
-            chosen = _permutation([part.strip() for part in order.split(",")], names, f"order {order!r}")
-            return "+".join(chosen), chosen
+        if "," in order or "+" in order or order in names:
+            parts = [part.strip() for part in order.replace("+", ",").split(",")]
+            chosen = _permutation(parts, names, f"order {order!r}")
+            # The same order is the same run, however it was written.
+            known = {"default": names} | {label: list(stages) for label, stages in self.orders.items()}
+            return next((label for label, stages in known.items() if stages == chosen), "+".join(chosen)), chosen
         raise UnknownNameError(f"order of sequence {self.name}", order, ["default", "random:SEED", *self.orders])
 
 
