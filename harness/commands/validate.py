@@ -72,22 +72,15 @@ def validate_task_command(name: str, source: Literal["lab", "hub"], execution: E
 
 
 def validate_run_command(directory: Path, json: bool) -> int:
-    """Check a run directory; raises ``StoreError`` naming the first damaged file."""
+    """Check a run directory; raises ``StoreError`` naming the first file whose hash does not agree."""
+    from cl_bench.harness.conformance.method_checks import Check
+    from cl_bench.harness.conformance.run_checks import run_checks
     from cl_bench.harness.store import load_run
 
     view = load_run(directory, verify=True)
-    content = {
-        "valid": True,
-        "directory": str(directory),
-        "state": view.status.get("state"),
-        "finished_stages": list(view.stages),
-    }
-    if json:
-        print_json(content)
-    else:
-        print(f"{directory}: specification and hashes agree")
-        print(f"state: {content['state']}; finished: {', '.join(view.stages) or 'nothing'}")
-    return EXIT_DONE
+    content = {"state": view.status.get("state"), "finished_stages": list(view.stages)}
+    agree = Check("specification and hashes agree", "")
+    return _report(f"run {directory}", [agree, *run_checks(view)], content, json)
 
 
 def _with_folder(file: Path, folders: list[Path]) -> tuple[list[Path], str]:

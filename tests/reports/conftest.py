@@ -77,6 +77,7 @@ def make_run(
 ) -> Path:
     spec = make_spec(seed, recipe, bound)
     store = Store.open(output, spec)
+    matrix = make_matrix(values, added)
     manifest = ManifestRecorder(store, Execution())
     with manifest.phase("train"):
         for index, row in enumerate(values):
@@ -99,13 +100,39 @@ def make_run(
                     {"schema_version": 1, "forward_kl": {row: kl}, "forward_kl_trained": 0.125},
                     schema="shift",
                 )
+            for column in matrix.columns:
+                _write_cell(store, store.stage_dir(index, row) / "eval" / column.name, matrix.value(row, column.name))
             store.finish_stage(index, row)
-    matrix = make_matrix(values, added)
     store.write_json("matrix.json", matrix.to_json(), schema="matrix")
     store.write_json("metrics.json", run_metrics(matrix, learned_columns(spec)), schema="metrics")
     manifest.end("done")
     store.status("done")
     return store.directory
+
+
+def _write_cell(store: Store, folder: Path, value: float | None) -> None:
+    """Twenty samples that have the value as their mean; none where there is no value."""
+    right = 0 if value is None else round(20 * value)
+    row = {
+        "task": "t",
+        "prompt_hash": "h",
+        "response": "x",
+        "parsed": "x",
+        "format_ok": True,
+        "tokens": 1,
+        "ended": "eos",
+    }
+    samples = [{**row, "id": str(i), "correct": i < right} for i in range(0 if value is None else 20)]
+    store.write_jsonl(folder / "samples.jsonl", samples)
+    results = {
+        "results": {"t": {"acc,none": value}},
+        "versions": {"t": "1"},
+        "n-samples": {"t": {"original": 20, "effective": len(samples)}},
+        "config": {},
+        "counts": {"n": len(samples), "correct": right},
+        "reason": None if value is not None else "data absent",
+    }
+    store.write_json(folder / "results.json", results, schema="results")
 
 
 def _fields(adaptation: Adaptation) -> dict[str, object]:
