@@ -76,7 +76,7 @@ def hash_tree(folder: Path, skip: Iterable[str] = ()) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
-        if path.is_file() and relative.parts[0] not in left_out and not is_temporary(path):
+        if path.is_file() and relative.parts[0] not in left_out and not is_temporary(relative):
             found[relative.as_posix()] = file_hash(path)
     return found
 
@@ -92,9 +92,9 @@ def first_damaged(folder: Path, hashes: Mapping[str, str]) -> tuple[Path, str] |
     return None
 
 
-def is_temporary(path: Path) -> bool:
-    """Whether a path is a left-over of a write that was cut off."""
-    return any(_TEMPORARY in part for part in path.parts[-3:])
+def is_temporary(relative: Path) -> bool:
+    """Whether a path, relative to the folder looked through, is or lies in a left-over of a write that was cut off."""
+    return any(_TEMPORARY in part for part in relative.parts)
 
 
 def temporary_name(path: Path) -> Path:

@@ -76,8 +76,12 @@ def read_spec(directory: Path) -> RunSpec:
     return spec
 
 
-def verify_stage(folder: Path) -> bool:
+def verify_stage(folder: Path, weights: bool = True) -> bool:
     """Whether a stage is finished and intact.
+
+    Args:
+        folder: The stage's folder.
+        weights: Verify the checkpoint too.
 
     Returns:
         False where the stage has no ``done.json``; True where it has one and every file has its recorded hash.
@@ -91,7 +95,8 @@ def verify_stage(folder: Path) -> bool:
     hashes = read_json(path).get("files")
     if not isinstance(hashes, dict):
         raise StoreError(f"{path} is damaged", "it lists no files", f"remove {folder} and resume the run")
-    damaged = first_damaged(folder, hashes)
+    wanted = {file: digest for file, digest in hashes.items() if weights or not file.startswith(f"{CHECKPOINT}/")}
+    damaged = first_damaged(folder, wanted)
     if damaged is not None:
         file, why = damaged
         raise StoreError(f"{file} is damaged", why, f"remove {folder} and the stages after it, then resume the run")
@@ -142,12 +147,13 @@ class RunView:
         return {row: read_json(folder / name) for row, folder in self.stages.items() if (folder / name).is_file()}
 
 
-def load_run(directory: Path, verify: bool = True) -> RunView:
+def load_run(directory: Path, verify: bool = True, weights: bool = False) -> RunView:
     """Read a run directory.
 
     Args:
         directory: The run directory.
-        verify: Compare the files of finished stages with their recorded hashes (reads all of them).
+        verify: Compare the files of finished stages with their recorded hashes.
+        weights: The checkpoints too, which a view does not read and which can be gigabytes.
 
     Raises:
         StoreError: The directory is not a run, is damaged, or does not belong to its spec.
@@ -155,7 +161,7 @@ def load_run(directory: Path, verify: bool = True) -> RunView:
     spec = read_spec(directory)
     stages: dict[str, Path] = {}
     for folder in sorted((directory / "stages").glob("[0-9][0-9]-*")):
-        if verify_stage(folder) if verify else (folder / DONE).is_file():
+        if verify_stage(folder, weights) if verify else (folder / DONE).is_file():
             stages[folder.name.split("-", 1)[1]] = folder
     matrix_path = directory / MATRIX
     return RunView(

@@ -77,7 +77,7 @@ def validate_run_command(directory: Path, json: bool) -> int:
     from cl_bench.harness.conformance.run_checks import run_checks
     from cl_bench.harness.store import load_run
 
-    view = load_run(directory, verify=True)
+    view = load_run(directory, weights=True)
     content = {"state": view.status.get("state"), "finished_stages": list(view.stages)}
     agree = Check("specification and hashes agree", "")
     return _report(f"run {directory}", [agree, *run_checks(view)], content, json)
