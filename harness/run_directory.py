@@ -10,7 +10,8 @@ from typing import Any
 
 from cl_bench.harness.errors import ClBenchError, StoreError
 from cl_bench.harness.files import first_damaged, read_json, read_jsonl
-from cl_bench.harness.measure.matrix import Matrix
+from cl_bench.harness.measure.matrix import BASE_ROW, Matrix
+from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.spec import RunSpec
 
 SPEC = "spec.yaml"
@@ -160,9 +161,10 @@ def load_run(directory: Path, verify: bool = True, weights: bool = False) -> Run
     """
     spec = read_spec(directory)
     stages: dict[str, Path] = {}
-    for folder in sorted((directory / "stages").glob("[0-9][0-9]-*")):
+    for index, name in enumerate((BASE_ROW, *learned_columns(spec))):
+        folder = directory / stage_folder(index, name)
         if verify_stage(folder, weights) if verify else (folder / DONE).is_file():
-            stages[folder.name.split("-", 1)[1]] = folder
+            stages[name] = folder
     matrix_path = directory / MATRIX
     return RunView(
         directory=directory,
