@@ -163,7 +163,8 @@ class Cache:
         """Store rows of JSON values."""
         body = "".join(json.dumps(plain(row), allow_nan=False) + "\n" for row in rows)
         header = canonical_json({"key": key.as_dict(), "sha256": _text_hash(body)})
-        write_text(self.path(kind, key), f"{header}\n{body}")
+        # Not flushed: an entry that a power cut emptied does not match its hash, and is a miss.
+        write_text(self.path(kind, key), f"{header}\n{body}", durable=False)
 
     def path(self, kind: str, key: CacheKey) -> Path:
         """Where an entry is, or would be."""

@@ -10,6 +10,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -102,36 +103,45 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f"{path.name}{_TEMPORARY}{uuid.uuid4().hex[:12]}")
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that readers and crashes see the old content or the new, never a part."""
+def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
+    """Write a file so that readers see the old content or the new, never a part.
+
+    Args:
+        path: Where.
+        data: What.
+        durable: Have it on the disk before returning, so that a power cut cannot undo or empty it. Costs several
+            milliseconds; where many files count only together, write them without and call ``flush_tree`` once.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
     try:
         with temporary.open("wb") as stream:
             stream.write(data)
             stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                os.fsync(stream.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if durable:
+        _sync(path.parent)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, durable: bool = True) -> None:
     """``write_bytes`` for text (UTF-8)."""
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(), durable)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, durable: bool = True) -> None:
     """Write a value as indented JSON, keys in the order given."""
-    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n", durable)
 
 
-def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
+def write_jsonl(path: Path, rows: Iterable[Any], durable: bool = True) -> None:
     """Write one JSON value a line."""
     lines = (json.dumps(plain(row), ensure_ascii=False, allow_nan=False) for row in rows)
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    write_text(path, "".join(f"{line}\n" for line in lines), durable)
 
 
 def read_json(path: Path) -> Any:
@@ -180,14 +190,11 @@ def publish_folder(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = temporary_name(target)
     shutil.move(source, staged)
-    for path in sorted(staged.rglob("*")):
-        if path.is_file():
-            with path.open("rb") as stream:
-                os.fsync(stream.fileno())
+    flush_tree(staged)
     if target.exists():
         shutil.rmtree(target)
     staged.replace(target)
-    sync_folder(target.parent)
+    _sync(target.parent)
 
 
 def remove_temporaries(folder: Path) -> None:
@@ -199,9 +206,15 @@ def remove_temporaries(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries, so that a rename survives a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def flush_tree(folder: Path) -> None:
+    """Have everything below a folder, names included, on the disk before returning."""
+    with ThreadPoolExecutor(8) as pool:  # the file system commits concurrent requests together
+        list(pool.map(_sync, [folder, *folder.rglob("*")]))
+
+
+def _sync(path: Path) -> None:
+    # For a folder this flushes its entries, so that a rename survives a power cut.
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -24,6 +24,7 @@ DONE = "done.json"
 ADAPTATION = "adaptation.json"
 SHIFT = "shift.json"
 MID = "mid"
+STAGES = "stages"
 WITHIN = "within"
 CHECKPOINT = "checkpoint"
 SCHEMA_VERSION = 1
@@ -46,7 +47,7 @@ def method_label(spec: RunSpec) -> str:
 
 def stage_folder(index: int, name: str) -> str:
     """``stages/01-chemistry``; index 0 is the untouched model. Names are unique, so folders are."""
-    return f"stages/{index:02d}-{slug(name)}"
+    return f"{STAGES}/{index:02d}-{slug(name)}"
 
 
 def slug(name: str) -> str:

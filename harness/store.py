@@ -14,7 +14,17 @@ from cl_bench.harness import files, run_directory
 from cl_bench.harness.distributed import is_main_process
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
-from cl_bench.harness.run_directory import CHECKPOINT, DONE, MID, SCHEMA_VERSION, SPEC, WITHIN, RunView, load_run
+from cl_bench.harness.run_directory import (
+    CHECKPOINT,
+    DONE,
+    MID,
+    SCHEMA_VERSION,
+    SPEC,
+    STAGES,
+    WITHIN,
+    RunView,
+    load_run,
+)
 from cl_bench.harness.spec import RunSpec
 from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
 
@@ -27,7 +37,8 @@ _LOCK = ".lock"
 class Store:
     """One run directory. Rank 0 writes; on other ranks the writing methods do nothing.
 
-    Every file appears whole: temporary name, flush, fsync, rename. Only ``events.jsonl`` grows line by line.
+    Every file appears whole: temporary name, flush, fsync, rename (the fsync of a stage's files comes all at once,
+    before the stage counts). Only ``events.jsonl`` grows line by line.
     """
 
     def __init__(self, directory: Path, spec: RunSpec) -> None:
@@ -117,22 +128,26 @@ class Store:
         if schema is not None:
             validate_document(document, schema)
         if is_main_process():
-            files.write_json(self.path(relative), document)
+            files.write_json(self.path(relative), document, self._durable(relative))
 
     def write_jsonl(self, relative: str | Path, rows: Iterable[Any]) -> None:
         """Write rows of JSON, one a line."""
         if is_main_process():
-            files.write_jsonl(self.path(relative), rows)
+            files.write_jsonl(self.path(relative), rows, self._durable(relative))
 
     def write_text(self, relative: str | Path, text: str) -> None:
         """Write a text file."""
         if is_main_process():
-            files.write_text(self.path(relative), text)
+            files.write_text(self.path(relative), text, self._durable(relative))
 
     def write_bytes(self, relative: str | Path, data: bytes) -> None:
         """Write a binary file (figures)."""
         if is_main_process():
-            files.write_bytes(self.path(relative), data)
+            files.write_bytes(self.path(relative), data, self._durable(relative))
+
+    def _durable(self, relative: str | Path) -> bool:
+        # A stage's files count only together: finish_stage flushes them before it writes done.json.
+        return not self.path(relative).is_relative_to(self.directory / STAGES)
 
     def read_json(self, relative: str | Path) -> Any:
         """Content of a JSON document. Raises ``StoreError`` where it is absent or damaged."""
@@ -187,6 +202,7 @@ class Store:
         folder = self.stage_dir(index, name)
         files.remove_temporaries(folder)
         hashes = files.hash_tree(folder, skip=(MID, DONE))
+        files.flush_tree(folder)
         files.write_json(folder / DONE, _done(hashes))
         shutil.rmtree(folder / MID, ignore_errors=True)
 

@@ -287,3 +287,26 @@ def test_null_needs_a_reason_and_names_are_unique() -> None:
 def test_matrix_of_another_version_is_refused() -> None:
     with pytest.raises(StoreError, match="version 99"):
         Matrix.from_json({"schema_version": 99})
+
+
+def test_stage_is_flushed_before_it_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    flush, replace = os.fsync, Path.replace
+
+    def note_flush(descriptor: int) -> None:
+        order.append("flush")
+        flush(descriptor)
+
+    def note_replace(path: Path, target: Path) -> Path:
+        order.append(Path(target).name)
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_flush)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    store.write_json("stages/00-base/eval/chemistry/results.json", {})
+    assert order == ["results.json"]
+    store.finish_stage(0, "base")
+    before = order[: order.index("done.json")]
+    assert before.count("flush") == 5  # three folders, the file, and done.json itself
+    store.write_json("matrix.json", {})
+    assert order[-3:] == ["flush", "matrix.json", "flush"]
