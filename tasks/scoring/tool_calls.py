@@ -14,6 +14,7 @@ Call = tuple[str, Any]
 
 _ACTION = re.compile(r"^[ \t]*Action:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _INPUT = re.compile(r"^[ \t]*Action[ _]Input:\s*", re.MULTILINE)
+_OBSERVATION = re.compile(r"^[ \t]*Observation:", re.MULTILINE)
 _DECODER = json.JSONDecoder()
 STOP = "Observation:"
 """Where a tool's answer would begin; nothing after it is the model's."""
@@ -21,10 +22,10 @@ STOP = "Observation:"
 
 def parse_calls(text: str) -> list[Call]:
     """The calls of a response, in order; each action's input is the first JSON value between it and the next action."""
-    text = text.split(STOP)[0]
+    text = _OBSERVATION.split(text)[0]
     actions = list(_ACTION.finditer(text))
-    ends = [action.start() for action in actions[1:]] + [len(text)]
-    return [(action.group(1), _arguments(text[action.end() : end])) for action, end in zip(actions, ends, strict=True)]
+    ends = [*(action.start() for action in actions[1:]), len(text)]
+    return [(action.group(1), _arguments(text[action.end() : end])) for action, end in zip(actions, ends, strict=False)]
 
 
 def _arguments(text: str) -> Any:

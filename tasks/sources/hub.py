@@ -189,7 +189,7 @@ class MixtureTask(Task):
         return {"name": self.name, "version": self.version, "parts": parts}
 
     def _mixed(self, parts: Sequence[Sequence[Example]]) -> list[Example]:
-        quota = max(len(rows) for rows in parts) // len(parts)
+        quota = max(1, max(len(rows) for rows in parts) // len(parts))
         return [
             replace(example, task=self.name, id=f"{part.name}/{example.id}", meta={**example.meta, "part": part.name})
             for part, rows in zip(self.parts, parts, strict=True)

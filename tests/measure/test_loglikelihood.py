@@ -27,7 +27,9 @@ def plain(model: ChatModel, context: tuple[int, ...], continuation: tuple[int, .
     predictions = logits[len(context) - 1 : -1].log_softmax(-1)
     target = torch.tensor(continuation)
     values = predictions.gather(-1, target[:, None])[:, 0]
-    return ContinuationScore(float(values.sum()), bool((predictions.argmax(-1) == target).all()), tuple(values.tolist()))
+    return ContinuationScore(
+        float(values.sum()), bool((predictions.argmax(-1) == target).all()), tuple(values.tolist())
+    )
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
@@ -63,6 +65,6 @@ def test_empty_continuation_is_certain(tiny_model: ChatModel) -> None:
 
 def test_too_long_or_without_context_is_refused(tiny_model: ChatModel) -> None:
     with pytest.raises(UsageError, match="does not fit"):
-        loglikelihoods(tiny_model, [((5,) * 128, (6,))])
+        loglikelihoods(tiny_model, [((5,) * 160, (6,))])
     with pytest.raises(UsageError, match="context"):
         loglikelihoods(tiny_model, [((), (6,))])

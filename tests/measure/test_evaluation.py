@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
+from cl_bench.harness.generation.local import LocalSampler
+from cl_bench.harness.measure.evaluation import (
+    evaluate_task,
+    evaluation_settings,
+    fixed_indices,
+    fixed_rows,
+    no_trace,
+    with_system_prompt,
+)
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.tasks.base import Example, Score, Task
+from tests.support import same_weights, tiny_model, toy_examples, toy_score, weights
+
+
+class ToyTask(Task):
+    """Sums; a response is of good form when it says "sum"."""
+
+    name, chance, max_new_tokens = "toy", 0.1, 8
+
+    def train(self) -> Sequence[Example]:
+        return ()
+
+    def dev(self) -> Sequence[Example]:
+        return ()
+
+    def test(self) -> Sequence[Example]:
+        return toy_examples(6)
+
+    def score(self, example: Example, text: str) -> Score:
+        score = toy_score(example, text)
+        doubt = "checker crashed" if text == "crash" else None
+        return Score(score.correct, score.parsed, text.startswith("sum"), doubt)
+
+
+class ScriptedSampler(Sampler):
+    """Answers in the order given; refuses prompts above a length."""
+
+    def __init__(self, answers: Sequence[tuple[str, str]], context_length: int = 160) -> None:
+        self.answers, self.context_length = list(answers), context_length
+        self.prompts: list[Prompt] = []
+
+    def generate(self, prompts: Sequence[Prompt], settings: GenerationSettings) -> list[Completion]:
+        self.prompts = list(prompts)
+        return [
+            Completion((1,) * len(text), text, ended, ())  # type: ignore[arg-type]
+            for (text, ended), _ in zip(self.answers, prompts, strict=True)
+        ]
+
+
+SETTINGS = GenerationSettings(max_new_tokens=8)
+
+
+def test_counts_values_and_samples(tiny_model: ChatModel) -> None:
+    answers = [("sum is 0", "eos"), ("2", "eos"), ("sum 7", "eos"), ("sum 12", "length"), ("", "eos"), ("crash", "eos")]
+    result = evaluate_task(tiny_model, ToyTask(), toy_examples(6), ScriptedSampler(answers), SETTINGS)
+    assert result.counts == {
+        "n": 6, "correct": 3, "strict": 1, "parsed": 5, "truncated": 1, "skipped": 0, "unreliable": 1,
+    }  # fmt: skip
+    assert result.value == result.values["accuracy"] == 0.5
+    assert result.values["acc_strict"] == 1 / 6
+    assert result.tokens == sum(len(text) for text, _ in answers)
+    row = result.samples[3]
+    assert set(row) == {"task", "id", "prompt_hash", "response", "correct", "parsed", "format_ok", "tokens", "ended"}
+    # A cut response is never of good form, whatever it looks like.
+    assert (row["correct"], row["format_ok"], row["ended"]) == (True, False, "length")
+    assert result.samples[5]["unreliable"] == "checker crashed"
+    content = result.results_json()
+    assert content["results"]["toy"]["acc,none"] == 0.5
+    assert content["n-samples"]["toy"] == {"original": 6, "effective": 6}
+
+
+def test_rows_that_do_not_fit_are_skipped_not_wrong(tiny_model: ChatModel) -> None:
+    examples = toy_examples(3)
+    long = Example("toy", "long", ({"role": "user", "content": "1" * 200},), answer="1")
+    sampler = ScriptedSampler([("0", "eos"), ("2", "eos"), ("7", "eos")])
+    result = evaluate_task(tiny_model, ToyTask(), [examples[0], long, *examples[1:]], sampler, SETTINGS)
+    assert (result.counts["n"], result.counts["skipped"]) == (3, 1)
+    assert result.value == 2 / 3
+    assert result.samples[1]["ended"] == "skipped" and result.samples[1]["correct"] is None
+    assert result.results_json()["n-samples"]["toy"] == {"original": 4, "effective": 3}
+
+
+def test_a_task_without_any_row_has_a_reason_instead_of_a_value(tiny_model: ChatModel) -> None:
+    long = Example("toy", "long", ({"role": "user", "content": "1" * 200},), answer="1")
+    skipped = evaluate_task(tiny_model, ToyTask(), [long], ScriptedSampler([]), SETTINGS)
+    assert skipped.value is None and "too long" in str(skipped.reason)
+    empty = evaluate_task(tiny_model, ToyTask(), [], ScriptedSampler([]), SETTINGS)
+    assert empty.value is None and empty.reason == "no rows"
+    assert empty.results_json()["results"]["toy"] == {"alias": "toy"}
+
+
+def test_system_prompt_comes_first_and_replaces_the_examples_own(tiny_model: ChatModel) -> None:
+    own = ({"role": "system", "content": "own"}, {"role": "user", "content": "q"})
+    assert with_system_prompt(own, None) == own
+    assert with_system_prompt(own, "other") == ({"role": "system", "content": "other"}, own[1])
+    sampler = ScriptedSampler([("0", "eos")])
+    evaluate_task(tiny_model, ToyTask(), toy_examples(1), sampler, SETTINGS, system_prompt="be brief")
+    assert "be brief" in tiny_model.tokenizer.decode(list(sampler.prompts[0].ids))
+
+
+def test_prompts_are_rendered_once_for_several_models(tiny_model: ChatModel) -> None:
+    cache: dict[tuple[str, str], tuple[int, ...]] = {}
+    sampler = ScriptedSampler([("0", "eos")])
+    evaluate_task(tiny_model, ToyTask(), toy_examples(1), sampler, SETTINGS, prompt_cache=cache)
+    assert cache == {("toy", "toy-0"): sampler.prompts[0].ids}
+    cache["toy", "toy-0"] = (9, 9)
+    evaluate_task(tiny_model, ToyTask(), toy_examples(1), sampler, SETTINGS, prompt_cache=cache)
+    assert sampler.prompts[0].ids == (9, 9)
+
+
+def test_fixed_rows_depend_on_ids_alone() -> None:
+    examples = toy_examples(40)
+    chosen = fixed_rows(examples, 10)
+    assert len(chosen) == 10 and chosen == [example for example in examples if example in chosen]
+    assert {e.id for e in fixed_rows(examples[::-1], 10)} == {e.id for e in chosen}
+    assert {e.id for e in chosen} <= {e.id for e in fixed_rows(examples, 20)}
+    assert [e.id for e in chosen] != [e.id for e in examples[:10]]
+    assert fixed_rows(examples, None) == examples and len(fixed_rows(examples, 99)) == 40
+    ids = [e.id for e in examples]
+    assert not set(fixed_indices(ids, 20)) & set(fixed_indices(ids, 20, last=True))
+
+
+def test_settings_are_greedy_and_the_tasks_own() -> None:
+    task = ToyTask()
+    assert evaluation_settings(task, 32) == GenerationSettings(max_new_tokens=8, temperature=0.0, batch_size=32)
+
+
+def test_evaluation_leaves_no_trace() -> None:
+    model = tiny_model()
+    model.model.train()
+    model.model.get_input_embeddings().eval()
+    model.tokenizer.padding_side = "right"
+    model.model.config.use_cache = False
+    before = weights(model)
+    states = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
+    with no_trace(model):
+        assert not model.model.training
+        random.random(), np.random.rand(), torch.rand(3)
+        model.tokenizer.padding_side, model.model.config.use_cache = "left", True
+    evaluate_task(model, ToyTask(), toy_examples(4), LocalSampler(model), SETTINGS)
+    assert random.getstate() == states[0]
+    assert np.random.get_state()[1].tolist() == states[1]
+    assert torch.equal(torch.get_rng_state(), states[2])
+    assert model.model.training and not model.model.get_input_embeddings().training
+    assert model.tokenizer.padding_side == "right" and model.model.config.use_cache is False
+    assert same_weights(before, weights(model))
+
+
+def test_no_trace_even_after_an_error() -> None:
+    model = tiny_model()
+    model.model.train()
+    state = torch.get_rng_state()
+    try:
+        with no_trace(model):
+            torch.rand(1)
+            raise RuntimeError
+    except RuntimeError:
+        pass
+    assert model.model.training and torch.equal(torch.get_rng_state(), state)

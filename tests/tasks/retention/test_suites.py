@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
+from cl_bench.tasks.lab.skills import SKILLS
+from cl_bench.tasks.retention.suites import SuiteEntry, load_suite, resolve_suite
+from cl_bench.tasks.sources.base import DataOptions
+
+SUITES = Path(str(files("cl_bench.tasks.retention")))
+
+
+def test_the_lab_suite_is_every_skill_with_the_labs_own_numbers() -> None:
+    entries = load_suite(SUITES / "lab.yaml", "fast")
+    assert [entry.task for entry in entries] == [skill.name for skill in SKILLS]
+    assert [(e.chance, e.group) for e in entries] == [(s.chance, s.group) for s in SKILLS]
+    assert {entry.rows for entry in entries} == {50} and all(entry.chat_template for entry in entries)
+    assert {entry.rows for entry in load_suite(SUITES / "lab.yaml", "full")} == {None}
+
+
+def test_the_local_suite_names_metric_chance_shots_and_group() -> None:
+    entries = load_suite(SUITES / "retention-local.yaml", "fast")
+    assert [(e.name, e.metric, e.chance, e.shots, e.rows) for e in entries] == [
+        ("hellaswag", "acc_norm", 0.25, 0, 200),
+        ("piqa", "acc_norm", 0.5, 0, 200),
+        ("gsm8k", "exact_match,flexible-extract", 0.0, 5, 200),
+    ]
+    assert all(entry.group for entry in entries)
+
+
+def test_resolved_entries_are_json_and_come_back(tmp_path: Path) -> None:
+    for name in ("lab", "retention-local"):
+        resolved = resolve_suite(SUITES / f"{name}.yaml", "smoke", DataOptions("hub", tmp_path))
+        assert json.loads(json.dumps(resolved)) == list(resolved)
+        assert all(entry["identity"] for entry in resolved)
+        entries = load_suite(SUITES / f"{name}.yaml", "smoke")
+        assert tuple(SuiteEntry.from_dict(entry) for entry in resolved) == entries
+
+
+def test_broken_data_is_found_when_the_suite_is_resolved(tmp_path: Path) -> None:
+    (tmp_path / "piqa.jsonl").write_text('{"id": "a", "goal": "g", "sol1": "x", "label": 0}\n')
+    with pytest.raises(DataError, match=r"piqa\.jsonl, line 1, field `sol2`: missing"):
+        resolve_suite(SUITES / "retention-local.yaml", "fast", DataOptions("hub", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        ("tasks: []", UsageError, "tiers"),
+        ("[]", UsageError, "not a suite"),
+        ("{tiers: {full: null}, tasks: [{name: a, source: lm-eval}]}", UsageError, "metric"),
+        ("{tiers: {full: null}, tasks: [{source: lab-skill, metric: acc, task: cpoy}]}", UnknownNameError, "cpoy"),
+        (
+            "{tiers: {full: null}, defaults: {source: lab-skill, metric: acc}, tasks: [{task: copy}, {task: copy}]}",
+            UsageError,
+            "lab-copy more than once",
+        ),
+        ("{tiers: {full: null}, tasks: [{source: lab-skill, metric: acc, task: copy, shts: 1}]}", UsageError, "shts"),
+    ],
+)
+def test_a_broken_suite_is_a_usage_error(tmp_path: Path, content: str, error: type[UsageError], message: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(content)
+    with pytest.raises(error) as caught:
+        load_suite(path, "full")
+    assert message in str(caught.value)
+
+
+def test_an_unknown_tier_names_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="ful'") as caught:
+        load_suite(SUITES / "lab.yaml", "ful")
+    assert caught.value.nearest == ["full"]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cl_bench.harness.errors import EXIT_USAGE, DataError
+from cl_bench.tasks.sources.jsonl import read_jsonl
+
+FIELDS = {"question": "str", "label": "int"}
+GOOD = '{"id": "a", "question": "q", "label": 1}'
+
+
+def write(folder: Path, *lines: str) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_good_rows_come_back_as_they_are(tmp_path: Path) -> None:
+    # U+2028 ends a line for str.splitlines, not for JSONL.
+    odd = '{"id": "b", "question": "q\u2028r", "label": 2, "more": null}'
+    rows = read_jsonl(write(tmp_path, GOOD, "", odd), FIELDS)
+    assert [row["id"] for row in rows] == ["a", "b"]
+    assert rows[1] == {"id": "b", "question": "q\u2028r", "label": 2, "more": None}
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('{"id": "b", "label": 1}', ["line 2", "`question`", "missing"]),
+        ('{"id": "b", "question": 3, "label": 1}', ["line 2", "`question`", "not a str"]),
+        ('{"id": "b", "question": "q", "label": "1"}', ["line 2", "`label`", "not a int"]),
+        ('{"id": "b", "question": "q", "label": true}', ["line 2", "`label`", "not a int"]),
+        ('{"id": 7, "question": "q", "label": 1}', ["line 2", "`id`", "not a str"]),
+        ('{"id": "a", "question": "q", "label": 1}', ["line 2", "`id`", "line 1"]),
+        ('{"id": "b", "question": "q"', ["line 2", "invalid JSON"]),
+        ('["a", "q", 1]', ["line 2", "JSON object"]),
+    ],
+)
+def test_a_broken_row_is_named_by_file_line_and_field(tmp_path: Path, line: str, named: list[str]) -> None:
+    path = write(tmp_path, GOOD, line)
+    with pytest.raises(DataError) as caught:
+        read_jsonl(path, FIELDS)
+    assert all(part in str(caught.value) for part in [str(path), *named])
+    assert caught.value.exit_code == EXIT_USAGE
+
+
+def test_unreadable_or_empty_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        read_jsonl(tmp_path / "absent.jsonl", FIELDS)
+    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}\n')
+    with pytest.raises(DataError, match="cannot be read"):
+        read_jsonl(tmp_path / "latin.jsonl", FIELDS)
+    with pytest.raises(DataError, match="no rows"):
+        read_jsonl(write(tmp_path, ""), FIELDS)
