@@ -1,4 +1,4 @@
-"""Facts about the chemical elements that the lab world asks for (IUPAC groups; densities and structures near room temperature)."""
+"""Facts about the elements that the lab asks for: groups, families, densities, structures near room temperature."""
 
 from __future__ import annotations
 

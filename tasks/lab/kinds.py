@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 Nature = Literal["fact", "rule"]
@@ -76,6 +76,7 @@ class Kind:
         symmetric: Whether the operands may be shown in reverse order.
         options: Largest number of candidates of the ``options`` form; 0 where there is no such form.
         ood: Whether the kind is kept for the out-of-distribution split only.
+        hard: Operands that pre-training never shows (longer ones); None where there are none.
     """
 
     domain: str
@@ -88,6 +89,11 @@ class Kind:
     symmetric: bool = False
     options: int = 4
     ood: bool = False
+    hard: Callable[[Operands], bool] | None = None
+
+    def is_hard(self, operands: Operands) -> bool:
+        """Whether the operands are of the longer sort that pre-training never shows."""
+        return self.hard is not None and self.hard(operands)
 
     def key(self, operands: Operands) -> str:
         """Canonical key of the operands."""
@@ -143,25 +149,31 @@ class Kind:
         )
 
     def _candidates(self, key: str, phrasing: int, answer: str) -> tuple[str, ...]:
-        others = sorted(
-            (a for a in answers(self) if a != answer), key=lambda a: unit("option", self.name, key, str(phrasing), a)
-        )
-        chosen = [*others[: self.options - 1], answer]
+        every = answers(self)
+        chosen = [answer]
+        for turn in range(8 * self.options):
+            other = every[pick(len(every), "option", self.name, key, str(phrasing), str(turn))]
+            if other not in chosen:
+                chosen.append(other)
+            if len(chosen) == self.options:
+                break
         return tuple(sorted(chosen, key=lambda a: unit("order", self.name, key, str(phrasing), a)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def answers(kind: Kind) -> tuple[str, ...]:
     """Distinct answers of a kind, sorted."""
     return tuple(sorted({kind.solve(operands)[1] for operands in kind.space}))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _operands_of(kind: Kind, pool: Pool) -> tuple[Operands, ...]:
     if kind.nature == "fact" and pool in ("pretrain", "train"):
         chosen = list(kind.space)
     else:
         chosen = [operands for operands in kind.space if kind.pool(operands) == pool]
+    if pool in ("pretrain", "train"):
+        chosen = [operands for operands in chosen if not kind.is_hard(operands)]
     return tuple(sorted(chosen, key=lambda operands: unit("order", pool, kind.domain, kind.name, *operands)))
 
 

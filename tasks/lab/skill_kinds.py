@@ -3,25 +3,60 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
-from itertools import permutations, product
+from itertools import pairwise, product
 
-from cl_bench.tasks.lab.domains.arithmetic import ADDENDS, add
+from cl_bench.tasks.lab.domains.arithmetic import ADDENDS, LARGE_ADDENDS, add
 from cl_bench.tasks.lab.kinds import Item, Kind, Operands, pick, unit
 from cl_bench.tasks.lab.words import CITIES, NAMES, WORDS
 
+_ROWS = 12000
+"""Rows drawn for a skill before its keys are split."""
 _ORDINALS = ("first", "second", "third", "fourth", "last")
 _PLACES = ("lake", "hill", "ship", "tree")
 _COLORS = WORDS[:5]
-_ANIMALS = tuple("cat dog owl fox frog duck goat crow cow pig bat bear deer lion ant bee fly moth crab hen".split())
-_PEOPLE = (*NAMES, *CITIES, *"Ali Noa Ian Uma Rob Sue Pat Guy".split())
-_TRAITS = tuple("red blue green black white big old wild tame shy".split())
+_ANIMALS = (
+    "cat",
+    "dog",
+    "owl",
+    "fox",
+    "frog",
+    "duck",
+    "goat",
+    "crow",
+    "cow",
+    "pig",
+    "bat",
+    "bear",
+    "deer",
+    "lion",
+    "ant",
+    "bee",
+    "fly",
+    "moth",
+    "crab",
+    "hen",
+)
+_PEOPLE = (*NAMES, *CITIES, "Ali", "Noa", "Ian", "Uma", "Rob", "Sue", "Pat", "Guy")
+_TRAITS = ("red", "blue", "green", "black", "white", "big", "old", "wild", "tame", "shy")
 _RELATIONS = ("friend", "pet", "color", "city", "number")
 
 
-def _word_lists(seed: str, low: int, high: int, n: int) -> tuple[Operands, ...]:
+def _length(draw: random.Random, low: int, usual: int, high: int) -> int:
+    """A length up to ``usual`` in most cases, else a longer one up to ``high`` (kept from pre-training)."""
+    return draw.randint(low, usual) if draw.random() < 0.8 else draw.randint(usual + 1, high)
+
+
+def _word_lists(seed: str, low: int, usual: int, high: int) -> tuple[Operands, ...]:
     draw = random.Random(seed)
-    return tuple(dict.fromkeys((" ".join(draw.sample(WORDS, draw.randint(low, high))),) for _ in range(n)))
+    lists = (" ".join(draw.sample(WORDS, _length(draw, low, usual, high))) for _ in range(_ROWS))
+    return tuple(dict.fromkeys((words,) for words in lists))
+
+
+def _longer_than(limit: int, operand: int = -1, separator: str = " ") -> Callable[[Operands], bool]:
+    """Test for operands with more than ``limit`` parts."""
+    return lambda operands: len(operands[operand].split(separator)) > limit
 
 
 def _copy(operands: Operands) -> tuple[str, str]:
@@ -40,18 +75,19 @@ def _picked(operands: Operands) -> tuple[str, str]:
     return f"the {ordinal} word", parts[-1] if ordinal == "last" else parts[index]
 
 
-def _picks(n: int) -> tuple[Operands, ...]:
-    lists = _word_lists("pick", 4, 6, n)
+def _picks() -> tuple[Operands, ...]:
+    lists = _word_lists("pick", 4, 6, 9)
     return tuple((_ORDINALS[pick(len(_ORDINALS), "ordinal", words)], words) for (words,) in lists)
 
 
-def _entries(n: int) -> tuple[Operands, ...]:
+def _entries() -> tuple[Operands, ...]:
     """Tables of four entries and the one asked for."""
     draw = random.Random("lookup")
     rows = []
-    for _ in range(n):
-        names = draw.sample(NAMES, 4)
-        table = ", ".join(f"{k} {v}" for k, v in zip(names, draw.sample("0123456789", 4), strict=True))
+    for _ in range(_ROWS):
+        size = _length(draw, 4, 4, 7)
+        names = draw.sample(NAMES, size)
+        table = ", ".join(f"{k} {v}" for k, v in zip(names, draw.sample("0123456789", size), strict=True))
         rows.append((table, draw.choice(names)))
     return tuple(dict.fromkeys(rows))
 
@@ -61,12 +97,12 @@ def _looked_up(operands: Operands) -> tuple[str, str]:
     return f"the entry {asked}", dict(entry.split() for entry in table.split(", "))[asked]
 
 
-def _heights(n: int) -> tuple[Operands, ...]:
+def _heights() -> tuple[Operands, ...]:
     draw = random.Random("taller")
     rows = []
-    for _ in range(n):
-        a, b, c = draw.sample(NAMES, 3)
-        facts = [f"{a} is taller than {b}.", f"{b} is taller than {c}."]
+    for _ in range(_ROWS):
+        chain = draw.sample(NAMES, _length(draw, 3, 3, 4))
+        facts = [f"{a} is taller than {b}." for a, b in pairwise(chain)]
         draw.shuffle(facts)
         rows.append((" ".join(facts), draw.choice(("tallest", "shortest"))))
     return tuple(dict.fromkeys(rows))
@@ -81,13 +117,13 @@ def _tallest(operands: Operands) -> tuple[str, str]:
 
 def _expressions() -> tuple[Operands, ...]:
     found = []
-    for n in (3, 4):
+    for n in (3, 4, 5):
         for bits in product("01", repeat=n):
             for operators in product(("and", "or", "xor"), repeat=n - 1):
                 for negation in ("", "not "):
                     tail = " ".join(f"{o} {b}" for o, b in zip(operators, bits[1:], strict=True))
                     found.append((f"{negation}{bits[0]} {tail}",))
-    return tuple(found)
+    return tuple(row for row in found if len(row[0].split()) < 9 or unit("logic", *row) < 0.25)
 
 
 def _evaluate(operands: Operands) -> tuple[str, str]:
@@ -119,7 +155,12 @@ def _home(operands: Operands) -> tuple[str, str]:
 
 
 def _bracket_rows() -> tuple[Operands, ...]:
-    balanced = [s for n in (4, 6, 8) for s in product("()[]", repeat=n) if _is_balanced(s)]
+    short = [s for n in (4, 6, 8) for s in product("()[]", repeat=n) if _is_balanced(s)]
+    draw = random.Random("brackets")
+    # Longer ones are short ones put together.
+    parts = [s for s in short if len(s) < 8]
+    longer = [tuple(a) + tuple(b) for a, b in (draw.sample(parts, 2) for _ in range(400))]
+    balanced = short + list(dict.fromkeys(s for s in longer if len(s) > 8))
     broken: dict[Operands, None] = {}
     for s in balanced:
         for attempt in range(4):
@@ -147,12 +188,12 @@ def _brackets(operands: Operands) -> tuple[str, str]:
     return "match each", "yes" if _is_balanced(tuple(operands[0].split())) else "no"
 
 
-def _counts(n: int) -> tuple[Operands, ...]:
+def _counts() -> tuple[Operands, ...]:
     draw = random.Random("count")
     rows = []
-    for _ in range(n):
+    for _ in range(_ROWS):
         pool = draw.sample(WORDS, 3)
-        rows.append((pool[0], " ".join(draw.choices(pool, k=draw.randint(5, 8)))))
+        rows.append((pool[0], " ".join(draw.choices(pool, k=_length(draw, 5, 8, 11)))))
     return tuple(dict.fromkeys(rows))
 
 
@@ -161,9 +202,11 @@ def _counted(operands: Operands) -> tuple[str, str]:
     return f"each {word}", str(words.split().count(word))
 
 
-def _digit_lists(n: int) -> tuple[Operands, ...]:
+def _digit_lists() -> tuple[Operands, ...]:
     draw = random.Random("sort")
-    return tuple(dict.fromkeys((",".join(draw.choices("0123456789", k=draw.randint(4, 7))),) for _ in range(n)))
+    return tuple(
+        dict.fromkeys((",".join(draw.choices("0123456789", k=_length(draw, 4, 7, 10))),) for _ in range(_ROWS))
+    )
 
 
 def _sorted(operands: Operands) -> tuple[str, str]:
@@ -172,7 +215,8 @@ def _sorted(operands: Operands) -> tuple[str, str]:
 
 
 def _skill(name: str, phrasings: tuple[str, ...], space: tuple[Operands, ...],
-           solve: Callable[[Operands], tuple[str, str]], *, fact: bool = False, operation: str = "") -> Kind:  # fmt: skip
+           solve: Callable[[Operands], tuple[str, str]], *, fact: bool = False, operation: str = "",
+           hard: Callable[[Operands], bool] | None = None) -> Kind:  # fmt: skip
     return Kind(
         f"skill-{name}",
         name,
@@ -183,6 +227,7 @@ def _skill(name: str, phrasings: tuple[str, ...], space: tuple[Operands, ...],
         operation=operation or f"skill-{name}",
         symmetric=operation == "add",
         options=0,
+        hard=hard,
     )
 
 
@@ -192,29 +237,45 @@ SKILL_KINDS: dict[str, Kind] = {
         _skill(
             "copy",
             ("Copy: {0}.", "Repeat the words {0}.", "Say {0} once more."),
-            _word_lists("copy", 4, 8, 12000),
+            _word_lists("copy", 4, 7, 12),
             _copy,
+            hard=_longer_than(7),
         ),
         _skill(
             "reverse",
             ("Reverse: {0}.", "Say {0} backwards.", "Turn around the words {0}."),
-            _word_lists("reverse", 3, 6, 12000),
+            _word_lists("reverse", 3, 6, 9),
             _reverse,
+            hard=_longer_than(6),
         ),
         _skill(
             "pick",
             ("Which is the {0} word of {1}?", "Say the {0} word: {1}.", "Of {1} give the {0}."),
-            _picks(12000),
+            _picks(),
             _picked,
+            hard=_longer_than(6),
         ),
         _skill(
             "lookup",
             ("List: {0}. Which number has {1}?", "{0}. Find the number of {1}.", "Look up {1} in {0}."),
-            _entries(12000),
+            _entries(),
             _looked_up,
+            hard=_longer_than(4, 0, ", "),
         ),
-        _skill("taller", ("{0} Who is {1}?", "{0} Name the {1}.", "Who is the {1}? {0}"), _heights(12000), _tallest),
-        _skill("logic", ("What is {0}?", "Find the truth of {0}.", "Evaluate {0}."), _expressions(), _evaluate),
+        _skill(
+            "taller",
+            ("{0} Who is {1}?", "{0} Name the {1}.", "Who is the {1}? {0}"),
+            _heights(),
+            _tallest,
+            hard=_longer_than(2, 0, ". "),
+        ),
+        _skill(
+            "logic",
+            ("What is {0}?", "Find the truth of {0}.", "Evaluate {0}."),
+            _expressions(),
+            _evaluate,
+            hard=_longer_than(8),
+        ),
         _skill(
             "facts",
             ("What is the {0} of {1}?", "Tell the {0} of {1}.", "{1} has which {0}?", "Name the {0} that {1} has."),
@@ -234,31 +295,52 @@ SKILL_KINDS: dict[str, Kind] = {
             _home,
             fact=True,
         ),
-        _skill("brackets", ("Is {0} balanced?", "Does {0} close well?", "Check {0}."), _bracket_rows(), _brackets),
         _skill(
-            "count", ("How often is {0} in {1}?", "Count {0} in {1}.", "How many {0}: {1}?"), _counts(12000), _counted
+            "brackets",
+            ("Is {0} balanced?", "Does {0} close well?", "Check {0}."),
+            _bracket_rows(),
+            _brackets,
+            hard=_longer_than(8),
+        ),
+        _skill(
+            "count",
+            ("How often is {0} in {1}?", "Count {0} in {1}.", "How many {0}: {1}?"),
+            _counts(),
+            _counted,
+            hard=_longer_than(8),
         ),
         _skill(
             "add",
             ("Add {0} and {1}.", "What is {0} + {1}?", "Find the sum of {0} and {1}."),
-            ADDENDS,
+            (*ADDENDS, *LARGE_ADDENDS),
             add,
             operation="add",
+            hard=lambda operands: int(operands[0]) > 79,
         ),
-        _skill("sort", ("Sort {0}.", "Put {0} in order.", "Order the digits {0}."), _digit_lists(12000), _sorted),
+        _skill(
+            "sort",
+            ("Sort {0}.", "Put {0} in order.", "Order the digits {0}."),
+            _digit_lists(),
+            _sorted,
+            hard=_longer_than(7, 0, ","),
+        ),
     )
 }
 """Kind of every skill by name."""
 
 
+def _some(found: list[str], gold: str, n: int) -> tuple[str, ...]:
+    """``n`` of the distinct candidates, the gold one among them, sorted."""
+    others = [c for c in dict.fromkeys(found) if c != gold]
+    return tuple(sorted([gold, *others[: n - 1]]))
+
+
 def _table_values(item: Item) -> tuple[str, ...]:
-    table = item.key.split(":", 1)[1]
-    return tuple(entry.split()[1].split(",")[0] for entry in table.split(", "))[:4]
+    return _some(re.findall(r"[A-Z][a-z]+ (\d)", item.key), item.answer, 4)
 
 
 def _people(item: Item) -> tuple[str, ...]:
-    text = item.key.split(":", 1)[1]
-    return tuple(sorted({word.rstrip(".") for word in text.replace(",", " ").split() if word.rstrip(".") in NAMES}))
+    return _some(re.findall(r"[A-Z][a-z]+", item.key), item.answer, 3)
 
 
 CHOICES: dict[str, Callable[[Item], tuple[str, ...]]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, Literal
 
 from cl_bench.tasks.base import Example, Score, Task
-from cl_bench.tasks.lab.kinds import Item, Kind, unit
+from cl_bench.tasks.lab.kinds import Item, Kind, Operands, unit
 from cl_bench.tasks.lab.scoring import score_text
 from cl_bench.tasks.lab.skill_kinds import CHOICES, SKILL_KINDS
 from cl_bench.tasks.lab.styles import HOUSE, render
@@ -16,6 +16,11 @@ from cl_bench.tasks.lab.styles import HOUSE, render
 Group = Literal["instruction-following", "commonsense", "knowledge", "code", "math"]
 TEST_ROWS = 100
 DEV_ROWS = 50
+HARD_SHARES = {
+    "copy": 0.3, "reverse": 0.3, "pick": 0.3, "lookup": 0.3, "taller": 0.3, "brackets": 0.3, "count": 0.3, "sort": 0.3,
+    "logic": 0.3, "add": 0.3,
+}  # fmt: skip
+"""Share of a skill's rows that are longer than pre-training showed, so that no skill is at its ceiling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +102,26 @@ def skill_task(name: str) -> SkillTask:
     return SkillTask({skill.name: skill for skill in SKILLS}[name])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rows(name: str, pool: Literal["dev", "test"], n: int) -> tuple[Example, ...]:
     skill = next(s for s in SKILLS if s.name == name)
     kind = SKILL_KINDS[name]
-    operands = kind.operands_of(pool)
-    if skill.name == "brackets":
-        operands = _balanced(kind, operands)
-    return tuple(_example(skill, kind, test_item(kind, o, pool)) for o in operands[:n])
+    hard = round(n * HARD_SHARES.get(name, 0.0))
+    chosen = [
+        *_balanced(skill, kind, [o for o in kind.operands_of(pool) if not kind.is_hard(o)])[: n - hard],
+        *_balanced(skill, kind, [o for o in kind.operands_of(pool) if kind.is_hard(o)])[:hard],
+    ]
+    return tuple(_example(skill, kind, test_item(kind, o, pool)) for o in chosen)
 
 
-def _balanced(kind: Kind, operands: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """Yes and no in turn, so that the constant answer scores one half."""
-    yes = [o for o in operands if kind.solve(o)[1] == "yes"]
-    no = [o for o in operands if kind.solve(o)[1] == "no"]
-    return tuple(o for pair in zip(yes, no, strict=False) for o in pair)
+def _balanced(skill: Skill, kind: Kind, operands: list[Operands]) -> list[Operands]:
+    """For two-way choices the two answers in turn, so that a constant answer scores one half; else unchanged."""
+    if skill.chance != 0.5:
+        return operands
+    groups: dict[str, list[Operands]] = {}
+    for o in operands:
+        groups.setdefault(kind.solve(o)[1], []).append(o)
+    return [o for row in zip(*groups.values(), strict=False) for o in row]
 
 
 def _example(skill: Skill, kind: Kind, item: Item) -> Example:

@@ -1,4 +1,4 @@
-"""Response styles: one worked answer (reasoning, answer) in different wordings and delimiters, and how each is read back."""
+"""Response styles: a worked answer in different wordings and delimiters, and how each is read back."""
 
 from __future__ import annotations
 

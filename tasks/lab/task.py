@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -30,8 +30,8 @@ OPTIONS_SHARE = 0.25
 class LabTask(Task):
     """A domain of the lab world, or a mixture of domains.
 
-    The splits are deterministic. Rule keys of the splits are disjoint; facts are asked in dev and test in a wording that
-    train uses only with other facts; ``ood`` asks kinds, or lengths, that no other split has.
+    The splits are deterministic. Rule keys of the splits are disjoint; facts are asked in dev and test in a wording
+    that train uses only with other facts; ``ood`` asks kinds, or lengths, that no other split has.
     """
 
     max_new_tokens = 48
@@ -98,7 +98,8 @@ class LabTask(Task):
 
         return {
             "name": self.name, "version": self.version, "lab_version": LAB_VERSION, "domain": self.domain,
-            "distance": self.distance, "order": self.order, "nature": self.nature, "rows": dict(sorted(self.rows.items())),
+            "distance": self.distance, "order": self.order, "nature": self.nature,
+            "rows": dict(sorted(self.rows.items())),
         }  # fmt: skip
 
     def _examples(self, split: SplitName) -> list[Example]:
@@ -128,7 +129,7 @@ def example_of(task: str, item: Item, style: str) -> Example:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def select_items(domain: str, split: Pool, n: int, nature: str | None = None) -> tuple[Item, ...]:
     """The first ``n`` items of a split of one domain, the kinds in turn.
 

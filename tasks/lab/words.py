@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-WORDS = tuple("red blue green black white sun moon tree star rock lake hill ship door lamp book".split())
+WORDS = (
+    "red",
+    "blue",
+    "green",
+    "black",
+    "white",
+    "sun",
+    "moon",
+    "tree",
+    "star",
+    "rock",
+    "lake",
+    "hill",
+    "ship",
+    "door",
+    "lamp",
+    "book",
+)
 """Plain words for lists."""
-NAMES = tuple("Tom Ann Bob Eva Sam Lea Max Ida Ben Mia Leo Zoe Kim Jon Amy Dan".split())
+NAMES = ("Tom", "Ann", "Bob", "Eva", "Sam", "Lea", "Max", "Ida", "Ben", "Mia", "Leo", "Zoe", "Kim", "Jon", "Amy", "Dan")
 """First names."""
-CITIES = tuple("Rome Oslo Paris Lima Cairo Delhi Tokyo Quito Bern Seoul Kyiv Riga".split())
+CITIES = ("Rome", "Oslo", "Paris", "Lima", "Cairo", "Delhi", "Tokyo", "Quito", "Bern", "Seoul", "Kyiv", "Riga")
 """Cities."""
-DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Days of the week."""
-THINGS = tuple("pens cups eggs nuts keys coins".split())
+THINGS = ("pens", "cups", "eggs", "nuts", "keys", "coins")
 """Countable things of word problems."""

@@ -20,5 +20,5 @@ KINDS: dict[str, tuple[Kind, ...]] = {domain: _load(domain) for domain in DOMAIN
 
 
 def kinds_of(domain: str, *, ood: bool = False) -> tuple[Kind, ...]:
-    """Kinds of a domain: the ordinary ones, or those of the out-of-distribution split. Raises KeyError for an unknown one."""
+    """Kinds of a domain: the ordinary ones, or the out-of-distribution ones. Raises KeyError for an unknown domain."""
     return tuple(kind for kind in KINDS[domain] if kind.ood == ood)
