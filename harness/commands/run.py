@@ -54,7 +54,7 @@ class Outcome:
     @property
     def status(self) -> str:
         """State of the run directory, or "failed"."""
-        return self.result.state if self.result is not None else "failed"
+        return self.result.status if self.result is not None else "failed"
 
 
 def run_command(options: RunOptions) -> int:
