@@ -30,6 +30,21 @@ ARMS: dict[str, tuple[str, ...]] = {
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "first-results.md"
 
 
+INTRODUCTION = """
+Printed by `benchmarks/first_results.py`. Sequence `science`, recipe `lab`, five seeds (0-4): in each cell the mean in
+bold, then every seed's value. Acquisition: accuracy on a stage's task right after it, mean over the four stages. Gain:
+acquisition minus the untouched model's accuracy. Retention change: mean of the retention skills after the last stage
+minus the untouched model's. Forward KL: from the untouched model to the model after each stage, on the untouched
+model's own samples for that stage's task, mean over stages. Training: seconds in `adapt` (data generation included),
+one thread, two runs side by side on a shared machine.
+
+These are numbers of a small generated world: they show whether a mechanism appears in it, and are no benchmark scores
+of a language model. Settings were chosen on dev rows of `lab-m` alone, with the same number of trials for each method
+(`docs/lab-recipe.md`), and used for every size; demonstrations are HI where nothing is said. Retention is not compared
+at equal acquisition here, and one pre-training run a size shows no trend in size.
+"""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A column of the page: its head, how to read it off a run, and how to print it."""
@@ -103,15 +118,7 @@ def cell(values: Sequence[float | None], form: str) -> str:
 
 def page(output: Path) -> Iterator[str]:
     yield "# First results on the lab\n"
-    yield "Printed by `benchmarks/first_results.py`. Sequence `science`, recipe `lab`, five seeds (0-4): in each cell the"
-    yield "mean in bold, then every seed's value. Acquisition: accuracy on a stage's task right after it, mean over the"
-    yield "four stages. Gain: acquisition minus the untouched model's accuracy. Retention change: mean of the retention"
-    yield "skills after the last stage minus the untouched model's. Forward KL: from the untouched model to the model"
-    yield "after each stage, on the untouched model's own samples for that stage's task, mean over stages. Training:"
-    yield "seconds in `adapt` (data generation included), one thread, two runs side by side on a shared machine.\n"
-    yield "These are numbers of a small generated world: they show whether a mechanism appears in it, and are no benchmark"
-    yield "scores of a language model. Settings were chosen on dev rows of `lab-m` alone, with the same number of trials"
-    yield "for each method (`docs/lab-recipe.md`), and used for every size; demonstrations are HI where nothing is said.\n"
+    yield INTRODUCTION
     for model in MODELS:
         runs = {arm: runs_of(output, model, arm) for arm in ARMS}
         aligners = {run.spec.aligner.name for found in runs.values() for run in found if run.spec.aligner}

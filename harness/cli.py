@@ -322,3 +322,7 @@ def exit_code_of(arguments: Sequence[str]) -> int:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
