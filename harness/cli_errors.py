@@ -24,7 +24,7 @@ def exit_code(call: Callable[[], Any], json: bool) -> int:
     except KeyboardInterrupt:
         return _interrupted(json)
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # nobody reads; a flush at exit would fail again
+        sys.stdout = None  # nobody reads; a flush at exit would fail again
         return EXIT_FAILED
     except Exception as error:
         return _parser_error(error, json) if hasattr(error, "format_message") else _unexpected(error, json)

@@ -24,6 +24,7 @@ class ClBenchError(Exception):
     exit_code = EXIT_FAILED
 
     def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        """See the class."""
         super().__init__(what)
         self.what, self.why, self.hint = what, why, hint
 
@@ -47,6 +48,7 @@ class UnknownNameError(UsageError):
     """A name that nothing is registered under; carries the nearest ones."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        """Find the names nearest to ``name`` among the known ones of its kind."""
         known = sorted(known)
         self.nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(self.nearest)}?" if self.nearest else f"known: {', '.join(known) or 'none'}"

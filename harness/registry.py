@@ -124,6 +124,8 @@ class Registry:
         target = load_entry_point(source, name) if source.entry_point is not None else source.path
         if isinstance(target, str | Path):
             return load_task(Path(target), options)
+        if not callable(target):
+            raise UsageError(f"entry point {name!r} of {source.origin} is neither a file nor a function")
         task: Task = target(options)
         return task
 

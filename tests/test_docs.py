@@ -6,8 +6,8 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer.main
 
@@ -29,10 +29,10 @@ def commands() -> Iterator[tuple[str, list[str]]]:
                     yield str(page.relative_to(ROOT)), words
 
 
-def problem(words: list[str], command: click.Command) -> str | None:
+def problem(words: list[str], command: Any) -> str | None:
     """What is wrong with a ``cl-bench`` command line: an unknown subcommand or option, or None."""
     rest = words[1:]
-    while isinstance(command, click.Group) and rest:
+    while hasattr(command, "commands") and rest:
         found = command.commands.get(rest[0])
         if found is None:
             return f"no command {rest[0]!r}"
@@ -42,7 +42,7 @@ def problem(words: list[str], command: click.Command) -> str | None:
     return f"no option {unknown[0]} in {' '.join(words)!r}" if unknown else None
 
 
-def application() -> click.Command:
+def application() -> Any:
     from cl_bench.harness.cli import app
 
     return typer.main.get_command(app)

@@ -38,7 +38,7 @@ def test_the_penalty_is_zero_at_the_anchor_and_half_the_squared_distance_off_it(
                 parameter.fill_(value)
         return SimpleNamespace(model=model)
 
-    modifier_class = registry.modifier_class("pull-back")
+    modifier_class: Any = registry.modifier_class("pull-back")
     modifier = modifier_class(modifier_class.Settings(strength=0.5))
     context = cast(Context, SimpleNamespace(task_start=lambda: chat(1.0)))
     modifier.before_stage(cast(Student, chat(1.0)), cast(Stage, None), context)

@@ -108,7 +108,7 @@ def _short_run(name: str, registry: Registry, execution: Execution, progress: Cl
         {file: digest for file, digest in hash_tree(folder / CHECKPOINT).items() if file.endswith(".safetensors")}
         for folder in stages
     ]
-    return _Short(result.state, weights, list(view.adaptations().values()), view.matrix.to_json())
+    return _Short(result.status, weights, list(view.adaptations().values()), view.matrix.to_json())
 
 
 def _result_checks(first: _Short, second: _Short) -> Iterator[Check]:

@@ -18,7 +18,7 @@ def task_checks(task: Task) -> tuple[dict[str, int], list[Check]]:
     Raises:
         DataError: Data are absent or broken.
     """
-    rows = {split: list(task.split(split)) for split in SPLITS}
+    rows: dict[str, list[Example]] = {split: list(task.split(split)) for split in SPLITS}
     return {split: len(examples) for split, examples in rows.items()}, list(_checks(task, rows))
 
 

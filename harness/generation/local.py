@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
 from cl_bench.harness.errors import UsageError
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.seeds import row_uniforms
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache
 
 _COMPACT_BELOW = 0.75
 """Share of unfinished rows under which finished ones are dropped from the batch."""
@@ -105,6 +108,8 @@ class LocalSampler(Sampler):
         for i, prompt in enumerate(distinct):
             ids[i, longest - len(prompt) :] = torch.tensor(prompt, device=device)
             mask[i, longest - len(prompt) :] = 1
+        from transformers import DynamicCache
+
         cache = DynamicCache()
         logits = self._forward(ids, mask, cache)
         if len(distinct) < len(rows):

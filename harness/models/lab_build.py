@@ -126,12 +126,12 @@ def new_model(recipe: dict[str, Any], name: str, tokenizer: PreTrainedTokenizerF
 
     shape = recipe["models"][name]
     heads = shape["width"] // recipe["head_width"]
+    vocabulary = tokenizer.get_vocab()
     config = Qwen2Config(
         vocab_size=recipe["vocabulary"], hidden_size=shape["width"], intermediate_size=shape["ffn"],
         num_hidden_layers=shape["layers"], num_attention_heads=heads, num_key_value_heads=heads,
         max_position_embeddings=recipe["context"], tie_word_embeddings=True,
-        bos_token_id=None, eos_token_id=tokenizer.convert_tokens_to_ids(END),
-        pad_token_id=tokenizer.convert_tokens_to_ids(PAD),
+        bos_token_id=None, eos_token_id=vocabulary[END], pad_token_id=vocabulary[PAD],
     )  # fmt: skip
     model = Qwen2ForCausalLM(config)
     # On a CPU the backward pass of fused attention in bf16 takes twice the time of the plain one.
@@ -239,7 +239,7 @@ def _fit(
         for optimizer in optimizers:
             optimizer.step()
         losses.append(float(loss.detach()))
-        tokens += int((ids != model.config.pad_token_id).sum())
+        tokens += int(ids.ne(model.config.pad_token_id or 0).sum())
         if progress:
             progress(step + 1, count, losses[-1])
     model.eval()
@@ -267,10 +267,9 @@ def _loss(model: Qwen2ForCausalLM, ids: torch.Tensor, labels: torch.Tensor) -> t
 
 
 def _save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
-    import torch
 
     out.mkdir(parents=True, exist_ok=True)
-    model.to(torch.bfloat16).save_pretrained(str(out))
+    model.bfloat16().save_pretrained(str(out))
     save_tokenizer(tokenizer, out)
 
 
