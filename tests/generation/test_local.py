@@ -115,7 +115,7 @@ def test_uniforms_of_a_row_do_not_depend_on_their_number() -> None:
 def test_row_seeds_differ_in_every_part() -> None:
     base = (0, "stage", "purpose", "id", 0, 0)
     changed = [(1, *base[1:]), (0, "x", *base[2:]), (*base[:2], "x", *base[3:]), (*base[:3], "x", 0, 0)]
-    seeds = {row_seed(*part) for part in [base, *changed, (*base[:4], 1, 0), (*base[:5], 1)]}  # type: ignore[arg-type]
+    seeds = {row_seed(*part) for part in [base, *changed, (*base[:4], 1, 0), (*base[:5], 1)]}
     assert len(seeds) == 7
 
 
