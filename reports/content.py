@@ -114,6 +114,22 @@ def _cell(cell: Cell, trained: bool) -> str:
     return f"[{percent(cell.value)}]" if trained else percent(cell.value)
 
 
+def strict_grid(matrix: Matrix) -> Grid | None:
+    """Share of answers that are right and in the form asked for, where both were counted; None where nowhere."""
+    columns = [
+        column
+        for column in (*matrix.of_kind("sequence"), *matrix.of_kind("ood"))
+        if any("strict" in matrix.cell(row, column.name).counts for row in matrix.rows)
+    ]
+    rows = tuple((row, *(_strict(matrix.cell(row, c.name).counts) for c in columns)) for row in matrix.rows)
+    notes = ("Right and in the form that the prompt asks for; the matrix takes a right answer in any form.",)
+    return Grid("Strict accuracy (%)", ("after", *(c.name for c in columns)), rows, notes) if columns else None
+
+
+def _strict(counts: Mapping[str, float]) -> str:
+    return percent(counts["strict"] / counts["n"] if counts.get("n") and "strict" in counts else None)
+
+
 def _reasons(matrix: Matrix, columns: Sequence[Column]) -> tuple[str, ...]:
     by_reason: dict[str, list[str]] = {}
     for column in columns:
@@ -151,7 +167,7 @@ def stages_grid(view: RunView, metrics: Mapping[str, Any]) -> Grid | None:
         ]
         rows.append((stage, *numbers, *_cost(done)))
     header = ("stage", "acquired %", "gain", "retention change", "KL nats", "steps", "seconds", "trained tok",
-              "generated tok", "TFLOP")  # fmt: skip
+              "generated tok", "FLOP")  # fmt: skip
     notes = (
         ("KL: forward, from the untouched model to this stage, per token, on its own samples for the stage's task.",)
         if shifts
@@ -168,14 +184,14 @@ def _cost(adaptation: Mapping[str, Any] | None) -> tuple[str, ...]:
         f"{adaptation['seconds']:.1f}",
         count(adaptation["trained_tokens"]),
         count(sum(adaptation["generated_tokens"].values())),
-        f"{sum(adaptation['flops'].values()) / 1e12:.3g}",
+        count(sum(adaptation["flops"].values())),
     )
 
 
 def count(number: float) -> str:
-    """A count in thousands or millions where it is large."""
-    for unit, size in (("M", 1e6), ("k", 1e3)):
-        if number >= size * 10:
+    """A count with three or four digits and a unit: k, M, G, T, P for powers of a thousand."""
+    for unit, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= 10 * size or (number >= size and unit != "k"):
             return f"{number / size:.1f}{unit}"
     return f"{number:.0f}"
 
@@ -247,7 +263,8 @@ def cost_sentence(view: RunView) -> str:
     phases: dict[str, float] = {}
     for session in sessions:
         for name, seconds in session["phase_seconds"].items():
-            phases[name] = phases.get(name, 0.0) + seconds
+            phase = name.rpartition("/")[2]  # "chemistry/adapt": over all stages
+            phases[phase] = phases.get(phase, 0.0) + seconds
     total = sum(session["seconds"] for session in sessions)
     peak = max((session["peak_memory_bytes"] for session in sessions), default=0)
     parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items())

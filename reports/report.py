@@ -44,6 +44,7 @@ def markdown(view: RunView) -> str:
     if (view.directory / HEATMAP).is_file():
         parts.append(f"![matrix]({HEATMAP})")
     for optional in (
+        content.strict_grid(view.matrix),
         content.metrics_grid(metrics),
         content.stages_grid(view, metrics),
         content.data_generation_grid(view),

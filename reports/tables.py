@@ -89,11 +89,11 @@ def _page(title: str, grids: Sequence[Grid], footer: Sequence[str], width: int |
     console.print(title)
     for grid in grids:
         for part in split_columns(grid, columns):
-            console.print()
             _print_grid(console, part)
         for note in grid.notes:
             console.print(f" {note}")
-    console.print()
+        if grid.notes:
+            console.print()
     for line in footer:
         console.print(line)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"

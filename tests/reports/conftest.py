@@ -62,7 +62,11 @@ def make_matrix(rows: dict[str, tuple[float | None, ...]], added: float = 0.0) -
     for row, values in rows.items():
         matrix.add_row(row)
         for column, value in zip(columns, values, strict=True):
-            cell = Cell(None, "data absent") if value is None else Cell(value + added, counts={"n": 50, "skipped": 0})
+            cell = (
+                Cell(None, "data absent")
+                if value is None
+                else Cell(value + added, counts={"n": 20, "strict": 5, "skipped": 0})
+            )
             matrix.set(row, column.name, cell)
     return matrix
 
@@ -79,7 +83,7 @@ def make_run(
     store = Store.open(output, spec)
     matrix = make_matrix(values, added)
     manifest = ManifestRecorder(store, Execution())
-    with manifest.phase("train"):
+    with manifest.phase("chemistry/adapt"):
         for index, row in enumerate(values):
             if row != "base":
                 adaptation = Adaptation(

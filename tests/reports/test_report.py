@@ -43,6 +43,7 @@ def test_report_holds_what_was_run_and_what_came_out(run_maker: RunMaker) -> Non
         "# synthself on science, lab-m, seed 0",
         "| biology | 70.0 | [80.0] |",
         "![matrix](matrix.png)",
+        "| biology | 25.0 | 25.0 | 25.0 |",
         "| template | `a\\|b\\nc` |",
         "gsm8k (all rows): data absent",
         "nearly all rows were rejected",

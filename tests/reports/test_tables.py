@@ -116,7 +116,8 @@ def test_runs_of_different_recipes_are_not_averaged(run_maker: RunMaker) -> None
 
 
 def test_counts_are_short() -> None:
-    assert [count(number) for number in (0, 950, 12_345, 25_000_000)] == ["0", "950", "12.3k", "25.0M"]
+    numbers = (0, 950, 9_999, 12_345, 2_500_000, 4e12)
+    assert [count(number) for number in numbers] == ["0", "950", "9999", "12.3k", "2.5M", "4.0T"]
 
 
 def test_reports_import_no_torch() -> None:
