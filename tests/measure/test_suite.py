@@ -17,7 +17,8 @@ from cl_bench.tasks.lab.skills import SKILLS, skill_task
 from cl_bench.tasks.lab.styles import STYLES, render
 from cl_bench.tasks.retention.suites import SuiteEntry, load_suite
 from cl_bench.tasks.sources.base import DataOptions
-from tests.support import same_weights, tiny_model, weights
+from tests.support import same_weights, weights
+from tests.support import tiny_model as make_model
 from tests.tasks.sources.rows import math_row, write_hub_folder, write_jsonl
 
 SUITES = Path(str(files("cl_bench.tasks.retention")))
@@ -29,7 +30,7 @@ class Oracle(Sampler):
 
     def __init__(self, model: ChatModel, style: str, split: str = "test") -> None:
         self.context_length = 1000
-        self._texts = {}
+        self._texts: dict[tuple[int, ...], str] = {}
         for skill in SKILLS:
             task = skill_task(skill.name)
             for example in task.test() if split == "test" else task.dev():
@@ -45,13 +46,21 @@ def lab_entries(kind: str) -> list[SuiteEntry]:
     return [entry for entry in load_suite(SUITES / "lab.yaml") if kinds[entry.task] == kind]
 
 
+@pytest.fixture(scope="module")
+def generating_skills() -> SuiteRunner:
+    return SuiteRunner(lab_entries("generate"), DataOptions(), rows=20)
+
+
 @pytest.mark.parametrize("style", sorted(STYLES))
-def test_gold_in_every_declared_style_scores_one(tiny_model: ChatModel, style: str) -> None:
-    runner = SuiteRunner(lab_entries("generate"), DataOptions(), rows=20)
-    results = runner.run(tiny_model, Oracle(tiny_model, style))
+def test_gold_in_every_declared_style_scores_one(
+    tiny_model: ChatModel, generating_skills: SuiteRunner, style: str
+) -> None:
+    results = generating_skills.run(tiny_model, Oracle(tiny_model, style))
     assert {name: result.value for name, result in results.items()} == dict.fromkeys(results, 1.0)
     for result in results.values():
-        assert result.counts["strict"] == result.counts["n"] == 20 and result.tokens == 60
+        # A bare answer is right, but it is no answer in the form of any style.
+        assert result.counts["strict"] == (0 if style == "BARE" else 20)
+        assert result.counts["n"] == 20 and result.tokens == 60
         assert set(result.samples[0]) == SAMPLE_KEYS | {"response"}
 
 
@@ -79,7 +88,7 @@ def test_multiple_choice_prefers_the_likeliest_choice(tiny_model: ChatModel) -> 
 
 def test_one_runner_serves_every_model_as_a_fresh_one_would(tiny_model: ChatModel) -> None:
     entries = load_suite(SUITES / "lab.yaml")[:5]
-    other = tiny_model_of(1)
+    other = make_model(seed=1)
     runner = SuiteRunner(entries, DataOptions(), rows=6)
     first = runner.run(tiny_model, LocalSampler(tiny_model))
     second = runner.run(other, LocalSampler(other))
@@ -91,12 +100,8 @@ def test_one_runner_serves_every_model_as_a_fresh_one_would(tiny_model: ChatMode
     assert any(first[name].samples != second[name].samples for name in first)
 
 
-def tiny_model_of(seed: int) -> ChatModel:
-    return tiny_model(seed=seed)
-
-
 def test_a_suite_leaves_no_trace(capfd: pytest.CaptureFixture[str]) -> None:
-    model = tiny_model(seed=2)
+    model = make_model(seed=2)
     model.model.train()
     before, state = weights(model), torch.get_rng_state()
     SuiteRunner(load_suite(SUITES / "lab.yaml")[:4], DataOptions(), rows=4).run(model, LocalSampler(model))
@@ -105,14 +110,21 @@ def test_a_suite_leaves_no_trace(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
+def _hellaswag_row(n: int) -> dict[str, object]:
+    return {
+        "id": f"h-{n}",
+        "ind": n,
+        "activity_label": "Boats",
+        "ctx": f"Boat {n} leaves.",
+        "ctx_a": f"Boat {n} leaves.",
+        "ctx_b": "",
+        "endings": ["It sails.", "It flies away.", "It sings.", "It is tea."],
+        "label": str(n % 4),
+    }
+
+
 def public_rows(root: Path) -> None:
-    hellaswag = [
-        {
-            "id": f"h-{n}", "ind": n, "activity_label": "Boats", "ctx": f"Boat {n} leaves.",
-            "ctx_a": f"Boat {n} leaves.", "ctx_b": "", "endings": ["It sails.", "It flies away.", "It sings.", "It is tea."], "label": str(n % 4),
-        }
-        for n in range(12)
-    ]  # fmt: skip
+    hellaswag = [_hellaswag_row(n) for n in range(12)]
     piqa = [
         {"id": f"p-{n}", "goal": f"tie knot {n}", "sol1": "use rope", "sol2": "use tea", "label": n % 2}
         for n in range(12)
@@ -125,21 +137,14 @@ def public_rows(root: Path) -> None:
 
 def test_lm_evals_own_definitions_run_on_flat_files_and_on_hub_shaped_folders(tmp_path: Path) -> None:
     public_rows(tmp_path / "flat")
-    read = lambda name: [json.loads(line) for line in (tmp_path / "flat" / name).read_text().splitlines()]  # noqa: E731
-    write_hub_folder(
-        tmp_path / "hub",
-        "Rowan/hellaswag",
-        {"default": {"train": read("hellaswag.jsonl"), "validation": read("hellaswag.jsonl")}},
+    hellaswag, piqa, train, test = (
+        [json.loads(line) for line in (tmp_path / "flat" / f"{name}.jsonl").read_text().splitlines()]
+        for name in ("hellaswag", "piqa", "gsm8k_train", "gsm8k_test")
     )
-    write_hub_folder(
-        tmp_path / "hub", "baber/piqa", {"default": {"train": read("piqa.jsonl"), "validation": read("piqa.jsonl")}}
-    )
-    write_hub_folder(
-        tmp_path / "hub",
-        "openai/gsm8k",
-        {"main": {"train": read("gsm8k_train.jsonl"), "test": read("gsm8k_test.jsonl")}},
-    )
-    model = tiny_model(context_length=2048)
+    for name, rows in (("Rowan/hellaswag", hellaswag), ("baber/piqa", piqa)):
+        write_hub_folder(tmp_path / "hub", name, {"default": {"train": rows, "validation": rows}})
+    write_hub_folder(tmp_path / "hub", "openai/gsm8k", {"main": {"train": train, "test": test}})
+    model = make_model(context_length=2048)
     entries = load_suite(SUITES / "retention-local.yaml", "smoke")
     by_layout = {
         layout: SuiteRunner(entries, DataOptions("hub", tmp_path / layout), rows=5).run(model, LocalSampler(model))

@@ -142,7 +142,7 @@ def test_any_data_set_through_named_columns(tmp_path: Path) -> None:
     source = HubSource("columns-choice", DatasetSpec("o/n", {"test": "rows.jsonl"}), columns=columns)
     task = HubTask("own", source, DataOptions("hub", tmp_path))
     example = task.test()[0]
-    assert example.answer in "AB" and (example.demonstration or "").startswith("because")
+    assert example.answer in {"A", "B"} and (example.demonstration or "").startswith("because")
     assert task.score(example, f"The answer is {example.answer}").correct
     write_jsonl(tmp_path / "rows.jsonl", [*rows, {"q": "?", "options": ["x", "y"], "why": "?"}])
     with pytest.raises(DataError, match="line 21, field `a`: missing"):
