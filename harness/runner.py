@@ -251,7 +251,8 @@ class _Run:
         if self._base_rows is None:
             self._base_rows = {item.column.name: sampled_rows(base, self.spec, item) for item in columns}
         trained = learned_columns(self.spec)[name]
-        shift = measure_shift(base, student, self.spec, columns, self._base_rows, trained)
+        previous = base if index == 1 else self.models.after_stage(index - 1, frozen=True)
+        shift = measure_shift(base, previous, student, self.spec, columns, self._base_rows, trained)
         self.store.write_json(self._in_stage(index, name, SHIFT), shift, schema="shift")
 
     def _read_row(self, index: int, name: str) -> None:

@@ -37,6 +37,7 @@ def sampled_rows(model: ChatModel, spec: RunSpec, column: TaskColumn) -> list[To
 
 def measure_shift(
     base: ChatModel,
+    previous: ChatModel,
     current: ChatModel,
     spec: RunSpec,
     columns: Sequence[TaskColumn],
@@ -47,6 +48,7 @@ def measure_shift(
 
     Args:
         base: The untouched model.
+        previous: The model before the stage.
         current: The model after the stage.
         spec: The run.
         columns: The sequence's columns.
@@ -55,13 +57,19 @@ def measure_shift(
 
     Returns:
         ``forward_kl`` (KL(base || current) on the base's samples) and ``reverse_kl`` (KL(current || base) on the
-        current model's samples), in nats a token, by column; ``forward_kl_trained``: the mean over trained columns.
+        current model's samples), in nats a token, by column; ``forward_kl_trained``: the mean over trained columns;
+        ``previous_forward_kl``: KL(previous || current) on the previous model's samples, for the trained columns.
     """
     forward, reverse = {}, {}
     for item in columns:
         name = item.column.name
         forward[name] = dict(measure_kl(base, current, base_rows[name]))
         reverse[name] = dict(measure_kl(current, base, sampled_rows(current, spec, item)))
+    since_previous = {
+        item.column.name: dict(measure_kl(previous, current, sampled_rows(previous, spec, item)))
+        for item in columns
+        if item.column.name in trained
+    }
     values = [forward[name]["token_mean"] for name in trained if name in forward]
     known = [float(value) for value in values if value is not None]
     return {
@@ -70,5 +78,6 @@ def measure_shift(
         "rows": _ROWS,
         "forward_kl": forward,
         "reverse_kl": reverse,
+        "previous_forward_kl": since_previous,
         "forward_kl_trained": sum(known) / len(known) if known else None,
     }
