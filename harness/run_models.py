@@ -63,10 +63,6 @@ class RunModels:
 
     def save(self, model: ChatModel, folder: Path) -> None:
         """Save weights (fp32 safetensors), configuration and tokenizer."""
-        from transformers.utils import logging
-
-        # The library shows a bar of its own for a save, whatever its verbosity.
-        logging.disable_progress_bar()
         model.model.save_pretrained(folder)
         model.tokenizer.save_pretrained(folder)
 
