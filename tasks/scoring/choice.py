@@ -15,6 +15,7 @@ _STATED = re.compile(
 )
 _WRAPPED = re.compile(r"\*\*\s*\(?([A-J])[).:]?\s*\*\*|\\boxed\{\s*([A-J])\s*\}")
 _BARE = re.compile(r"\(?([A-J])(?:\s*[).:](?:\s.*)?)?", re.DOTALL)
+_LISTED = re.compile(r"^\s*\(?([A-J])[).:]", re.MULTILINE)
 _FORM = re.compile(r"\s*<reasoning>.*?</reasoning>\s*<answer>\s*([A-J])\s*</answer>\s*", re.DOTALL)
 
 
@@ -48,6 +49,9 @@ def _bare(text: str) -> str:
     stripped = text.strip()
     if len(stripped) == 1:
         return stripped.upper()
+    if len(set(_LISTED.findall(stripped))) > 1:
+        # The options said again are no answer, though the text begins with a letter set off.
+        return ""
     match = _BARE.fullmatch(stripped)
     return match.group(1) if match else ""
 

@@ -27,6 +27,7 @@ from cl_bench.tasks.scoring.choice import parse_choice, score_choice
         # Gold B, text about A: the loose official scorer counts any mention of the letter.
         ("Based on the data, answer A.", "A"),
         ("the answer is a gas", None),
+        ("A: 3.3\nB: 3.05\nC: 2.24\nD: 1.1", None),
         ("A gas is compressible", None),
         ("An answer is not possible", None),
         ("Answer: E", None),
