@@ -69,6 +69,8 @@ class Task(ABC):
     """Accuracy of guessing, as a fraction."""
     max_new_tokens: int = 256
     """Longest response that evaluation waits for, in tokens."""
+    stop: tuple[str, ...] = ()
+    """Strings that end a response in evaluation."""
 
     @abstractmethod
     def train(self) -> Sequence[Example]:

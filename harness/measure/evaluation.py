@@ -101,8 +101,7 @@ def fixed_indices(ids: Sequence[str], rows: int | None, *, last: bool = False) -
 
 def evaluation_settings(task: Task, batch_size: int) -> GenerationSettings:
     """Greedy generation with the task's own length limit and stop strings."""
-    stop = tuple(getattr(task, "stop", ()))
-    return GenerationSettings(max_new_tokens=task.max_new_tokens, batch_size=batch_size, stop=stop)
+    return GenerationSettings(max_new_tokens=task.max_new_tokens, batch_size=batch_size, stop=task.stop)
 
 
 def with_system_prompt(messages: Sequence[Message], system_prompt: str | None) -> tuple[Message, ...]:
