@@ -1,11 +1,17 @@
-"""Runs the command line as a user does: in processes of their own, in a temporary folder, with a cache of their own."""
+"""Runs the command line as a user does, in a temporary folder, with one cache for all end-to-end tests.
+
+Most tests call it in this process, which saves the imports of the training libraries; what is about processes (kills,
+signals, equality across processes) starts some.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -13,41 +19,63 @@ import pytest
 SMALL = ["--model", "lab-s", "--threads", "1", "--limit", "24"]
 """The smallest lab model on few rows: seconds, not minutes."""
 
-Cli = Callable[..., subprocess.CompletedProcess[str]]
+Done = subprocess.CompletedProcess[str]
+Cli = Callable[..., Done]
+_MODULE = [sys.executable, "-m", "cl_bench.harness.cli"]
+
+
+def call(*arguments: str, cwd: Path) -> Done:
+    """Call the command line in this process."""
+    from cl_bench.harness.cli import exit_code_of
+
+    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
+    os.chdir(cwd)
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = exit_code_of(arguments)
+    finally:
+        os.chdir(before)
+    return subprocess.CompletedProcess(list(arguments), code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="session")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The process environment: one cache for all end-to-end tests, no network."""
-    cache = tmp_path_factory.mktemp("cache")
-    return {**os.environ, "CL_BENCH_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache that all end-to-end tests share."""
+    return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(scope="session")
-def cli(environment: dict[str, str]) -> Cli:
-    """``cl-bench`` with arguments, in a folder; stdout and stderr are text."""
-
-    def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "cl_bench.harness.cli", *arguments]
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
-
+@pytest.fixture()
+def cli(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """``cl-bench`` in this process."""
+    monkeypatch.setenv("CL_BENCH_CACHE", str(cache))
     return call
 
 
 @pytest.fixture()
-def popen(environment: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def process(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """``cl-bench`` in a process of its own."""
+    monkeypatch.setenv("CL_BENCH_CACHE", str(cache))
+
+    def start(*arguments: str, cwd: Path) -> Done:
+        return subprocess.run([*_MODULE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=280)
+
+    return start
+
+
+@pytest.fixture()
+def background(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """A ``cl-bench`` process to be killed; whatever is left is killed at the test's end."""
+    monkeypatch.setenv("CL_BENCH_CACHE", str(cache))
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "cl_bench.harness.cli", *arguments]
         pipe = subprocess.PIPE
-        process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=pipe, stderr=pipe, text=True)
-        started.append(process)
-        return process
+        begun = subprocess.Popen([*_MODULE, *arguments], cwd=cwd, stdout=pipe, stderr=pipe, text=True)
+        started.append(begun)
+        return begun
 
     yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    for begun in started:
+        if begun.poll() is None:
+            begun.kill()
+        begun.communicate()

@@ -30,11 +30,11 @@ def stop_inside_stage_two(process: subprocess.Popen[str], output: Path, how: sig
 
 
 @pytest.mark.parametrize("method", ["sft", "synthself", "sdft"])
-def test_kill_in_stage_two_and_resume(method: str, cli: Cli, popen: Start, tmp_path: Path) -> None:
+def test_kill_in_stage_two_and_resume(method: str, cli: Cli, background: Start, tmp_path: Path) -> None:
     command = ["run", "--method", method, "--sequence", "science", *SMALL, "--set", "method.epochs=4"]
     whole = cli(*command, "--output", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
-    process = popen(*command, *EVERY_STEP, "--output", "killed", cwd=tmp_path)
+    process = background(*command, *EVERY_STEP, "--output", "killed", cwd=tmp_path)
     stop_inside_stage_two(process, tmp_path / "killed", signal.SIGKILL)
     directory = only_run(tmp_path / "killed")
     assert not (directory / "stages" / "02-biology" / "done.json").exists(), "the kill came too late to test anything"
@@ -44,9 +44,9 @@ def test_kill_in_stage_two_and_resume(method: str, cli: Cli, popen: Start, tmp_p
     assert not list(directory.glob("stages/*/mid"))
 
 
-def test_interrupt_keeps_finished_stages(cli: Cli, popen: Start, tmp_path: Path) -> None:
+def test_interrupt_keeps_finished_stages(cli: Cli, background: Start, tmp_path: Path) -> None:
     command = ["run", "--method", "sft", "--sequence", "science", *SMALL, "--set", "method.epochs=4", *EVERY_STEP]
-    process = popen(*command, cwd=tmp_path)
+    process = background(*command, cwd=tmp_path)
     stop_inside_stage_two(process, tmp_path / "runs", signal.SIGINT)
     assert process.returncode == 130
     directory = only_run(tmp_path / "runs")

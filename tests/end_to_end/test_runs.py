@@ -14,9 +14,11 @@ from tests.end_to_end.conftest import SMALL, Cli
 pytestmark = pytest.mark.end_to_end
 
 
-def test_main_job_ends_with_table_and_directory_and_a_second_call_does_no_work(cli: Cli, tmp_path: Path) -> None:
+def test_main_job_ends_with_table_and_directory_and_a_second_call_does_no_work(
+    cli: Cli, process: Cli, tmp_path: Path
+) -> None:
     command = ["run", "--method", "synthself", "--sequence", "science", *SMALL, "--output", str(tmp_path / "runs")]
-    first = cli(*command, cwd=tmp_path)
+    first = process(*command, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     directory = Path(first.stdout.rstrip().splitlines()[-1])
     assert directory == only_run(tmp_path / "runs")
@@ -26,7 +28,7 @@ def test_main_job_ends_with_table_and_directory_and_a_second_call_does_no_work(c
     assert (directory / "report.md").read_text()
     before = {path: path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()}
     second = cli(*command, cwd=tmp_path)
-    assert second.returncode == 0
+    assert second.returncode == 0, second.stderr
     assert second.stdout == first.stdout
     changed = [p.name for p, t in before.items() if p.stat().st_mtime_ns != t and p.name != ".lock"]
     assert changed == []
@@ -45,12 +47,12 @@ def test_sequences_run_on_the_lab(sequence: str, cli: Cli, tmp_path: Path) -> No
     assert all(value is not None for row in matrix["values"].values() for value in row.values())
 
 
-def test_two_seeds_in_one_process_equal_two_processes(cli: Cli, tmp_path: Path) -> None:
+def test_two_seeds_in_one_process_equal_two_processes(cli: Cli, process: Cli, tmp_path: Path) -> None:
     command = ["run", "--method", "sdft", "--sequence", "science", *SMALL]
     together = cli(*command, "--seeds", "0,1", "--output", "together", cwd=tmp_path)
     assert together.returncode == 0, together.stderr
     for seed in ("0", "1"):
-        assert cli(*command, "--seeds", seed, "--output", "apart", cwd=tmp_path).returncode == 0
+        assert process(*command, "--seeds", seed, "--output", "apart", cwd=tmp_path).returncode == 0
     found = {
         output: {re.sub(r".*-(s\d)-.*", r"\1", p.parent.name): results_of(p.parent) for p in paths}
         for output in ("together", "apart")
