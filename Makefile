@@ -31,7 +31,8 @@ types: $(INSTALLED) ## Check types, strictly
 	@for p in $(PACKAGES); do ln -sfn ../../$$p .typecheck/cl_bench/$$p; done
 	@for f in __init__.py py.typed; do ln -sfn ../../harness/_root/$$f .typecheck/cl_bench/$$f; done
 	MYPYPATH=.typecheck $(BIN)/python -m mypy -p cl_bench
-	MYPYPATH=.typecheck $(BIN)/python -m mypy tests benchmarks examples
+	MYPYPATH=.typecheck $(BIN)/python -m mypy tests examples
+	MYPYPATH=.typecheck:benchmarks $(BIN)/python -m mypy benchmarks
 
 bench: $(INSTALLED) ## Measure the main job: wall time, memory, imports, --help
 	$(BIN)/python benchmarks/main_job.py $(ARGS)

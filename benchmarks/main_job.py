@@ -6,7 +6,8 @@ start-up of the libraries that the job stands on (``from trl import SFTTrainer``
 
     python benchmarks/main_job.py [--method synthself] [--sequence science] [--json]
 
-Exit code 1 when a budget is exceeded; ``--no-budget`` only prints.
+Exit code 1 when a budget is exceeded; ``--no-budget`` only prints. The load before the start is printed too: on a busy
+machine two threads wait for each other and no time means anything.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ def median_seconds(command: tuple[str, ...], folder: Path, times: int) -> float:
 
 def benchmark(method: str, sequence: str, folder: Path) -> dict[str, float]:
     """All numbers; the job runs with an empty cache and an empty output folder."""
+    load = os.getloadavg()[0]
     peer = median_seconds((sys.executable, "-c", PEER), folder, 2)
     nothing = median_seconds((sys.executable, "-c", "pass"), folder, 5)
     shown = median_seconds((*CLI, "--help"), folder, 5)
@@ -104,6 +106,7 @@ def benchmark(method: str, sequence: str, folder: Path) -> dict[str, float]:
         "wall_per_peer": job.seconds / peer,
         "imports_per_peer": loading / peer,
         "help_per_interpreter": shown / nothing,
+        "load_before": load,
     }
 
 
@@ -114,7 +117,7 @@ def exceeded(numbers: dict[str, float]) -> list[str]:
 
 def table(numbers: dict[str, float], threads: int) -> str:
     """The numbers for people."""
-    lines = [f"{threads} cores; peer: python -c \"{PEER}\""]
+    lines = [f"{threads} cores, load {numbers['load_before']:.1f} before; peer: python -c '{PEER}'"]
     ratios = {"wall_seconds": "wall_per_peer", "import_seconds": "imports_per_peer"}
     for name, budget in BUDGETS.items():
         line = f"{name:16} {numbers[name]:8.2f}   budget {budget:5.1f}"
