@@ -20,7 +20,7 @@ class TrainingSettings(MethodSettings):
         "cosine", "Learning-rate schedule after the warm-up.", unit="choice", source=_TABLE5
     )
     warmup_ratio: float = setting(
-        0.1, "Share of the stage's steps spent warming up.", unit="fraction", source=_TABLE5, ge=0, le=1
+        0.1, "Share of the stage's steps spent warming up.", unit="fraction", source=_TABLE5, ge=0, lt=1
     )
     weight_decay: float = setting(0.0, "AdamW weight decay.", unit="1", source=_DEFAULT, inferred=True, ge=0)
     max_grad_norm: float = setting(1.0, "Gradient clipping norm.", unit="1", source=_DEFAULT, inferred=True, gt=0)
