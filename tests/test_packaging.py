@@ -106,6 +106,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+def undocumented(directory: Path) -> list[str]:
+    """Files of a run that docs/run-directory.md does not name; models and tasks have folders of their own."""
+    page = (ROOT / "docs" / "run-directory.md").read_text(encoding="utf-8")
+    own = {"checkpoint", "eval"}
+    files = [path.relative_to(directory) for path in directory.rglob("*") if path.is_file()]
+    return [str(file) for file in files if not own & set(file.parts) and file.name not in page and file.name != ".lock"]
+
+
 @pytest.mark.end_to_end
 def test_the_installed_copy_is_the_one_in_use(installed: Path, tmp_path: Path) -> None:
     code = "import cl_bench, cl_bench.harness.cli as c; print(c.__file__); print(cl_bench.__version__)"
@@ -146,3 +154,4 @@ def test_the_main_job_runs_from_another_directory(installed: Path, tmp_path: Pat
     measured = [matrix["values"][row][column["name"]] for row in matrix["rows"] for column in matrix["columns"]]
     assert [value for value in measured if value is None or not 0 <= value <= 1] == []
     assert len(list(directory.glob("stages/*/done.json"))) == len(matrix["rows"])
+    assert undocumented(directory) == []
