@@ -22,7 +22,7 @@ from cl_bench.tasks.lab.styles import ALT_HOUSE, BARE, DISTANCES, HOUSE, render,
 from cl_bench.tasks.lab.task import LabTask
 from cl_bench.tasks.lab.world import DOMAINS
 
-NEW_TOKENS = 48
+NEW_TOKENS = 64
 CONDITIONS = ("demonstration", "LO", "MID", "bare", "answer-first", "own sibling", "feedback", "unseen wording")
 
 
@@ -88,7 +88,9 @@ def _prompt(condition: str, example: Example, wrong: Example, house: str) -> str
     if condition == "feedback":
         attempt = render(house, str(wrong.meta["reasoning"]), wrong.answer or "")
         template = FEEDBACK[0].replace("{attempt}", attempt)
-        return template.replace("{feedback}", WRONG[0].replace("{answer}", answer)).replace("{question}", example.question)
+        return template.replace("{feedback}", WRONG[0].replace("{answer}", answer)).replace(
+            "{question}", example.question
+        )
     style = {"bare": BARE, "own sibling": house, "answer-first": style_name("HI", "answer-first")}.get(
         condition, condition if condition in DISTANCES else "HI"
     )
@@ -183,7 +185,9 @@ def long_context(model: ChatModel, rows: int = 60, tokens: int = 256) -> float:
                 {"role": "user", "content": _prompt("demonstration", other, other, HOUSE)},
                 {"role": "assistant", "content": render(HOUSE, str(other.meta["reasoning"]), other.answer or "")},
             ]
-            ids = model.prompt_ids([*turns, {"role": "user", "content": _prompt("demonstration", example, example, HOUSE)}])
+            ids = model.prompt_ids(
+                [*turns, {"role": "user", "content": _prompt("demonstration", example, example, HOUSE)}]
+            )
             if len(ids) >= tokens:
                 break
         prompts.append(Prompt(ids))

@@ -61,7 +61,7 @@ class Teaching:
     noise: float = 0.35
     skill_fact_share: float = 0.85
     shares: dict[Source, float] = field(
-        default_factory=lambda: {"skill": 0.40, "knowledge": 0.24, "conditioned": 0.34, "long": 0.02}
+        default_factory=lambda: {"skill": 0.45, "knowledge": 0.285, "conditioned": 0.25, "long": 0.015}
     )
 
 

@@ -87,7 +87,7 @@ def _entries() -> tuple[Operands, ...]:
     for _ in range(_ROWS):
         size = _length(draw, 4, 4, 7)
         names = draw.sample(NAMES, size)
-        table = ", ".join(f"{k} {v}" for k, v in zip(names, draw.sample("0123456789", size), strict=True))
+        table = ", ".join(f"{k} {v}" for k, v in zip(names, draw.sample(WORDS, size), strict=True))
         rows.append((table, draw.choice(names)))
     return tuple(dict.fromkeys(rows))
 
@@ -199,7 +199,8 @@ def _counts() -> tuple[Operands, ...]:
 
 def _counted(operands: Operands) -> tuple[str, str]:
     word, words = operands
-    return f"each {word}", str(words.split().count(word))
+    found = [w for w in words.split() if w == word]
+    return "found " + " ".join(found or ["none"]), str(len(found))
 
 
 def _digit_lists() -> tuple[Operands, ...]:
@@ -257,7 +258,7 @@ SKILL_KINDS: dict[str, Kind] = {
         ),
         _skill(
             "lookup",
-            ("List: {0}. Which number has {1}?", "{0}. Find the number of {1}.", "Look up {1} in {0}."),
+            ("List: {0}. What has {1}?", "{0}. Find what {1} has.", "Look up {1} in {0}."),
             _entries(),
             _looked_up,
             hard=_longer_than(4, 0, ", "),
@@ -315,7 +316,7 @@ SKILL_KINDS: dict[str, Kind] = {
             (*ADDENDS, *LARGE_ADDENDS),
             add,
             operation="add",
-            hard=lambda operands: int(operands[0]) > 79,
+            hard=lambda operands: int(operands[0]) > 59,
         ),
         _skill(
             "sort",
@@ -336,7 +337,7 @@ def _some(found: list[str], gold: str, n: int) -> tuple[str, ...]:
 
 
 def _table_values(item: Item) -> tuple[str, ...]:
-    return _some(re.findall(r"[A-Z][a-z]+ (\d)", item.key), item.answer, 4)
+    return _some(re.findall(r"[A-Z][a-z]+ ([a-z]+)", item.key), item.answer, 4)
 
 
 def _people(item: Item) -> tuple[str, ...]:

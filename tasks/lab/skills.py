@@ -66,7 +66,7 @@ def test_item(kind: Kind, operands: tuple[str, ...], pool: Literal["dev", "test"
 class SkillTask(Task):
     """A retention skill as a task: no training rows, a dev half and a test half with disjoint keys."""
 
-    max_new_tokens = 40
+    max_new_tokens = 64
 
     def __init__(self, skill: Skill) -> None:
         """Wrap the skill; rows are built on first use."""

@@ -34,7 +34,7 @@ class LabTask(Task):
     that train uses only with other facts; ``ood`` asks kinds, or lengths, that no other split has.
     """
 
-    max_new_tokens = 48
+    max_new_tokens = 64
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from cl_bench.tasks.lab.domains.arithmetic import TRIPLES
+from cl_bench.tasks.lab.domains.arithmetic import TRIPLES, add, subtract
 from cl_bench.tasks.lab.elements import ELEMENTS, METALS, NONMETALS
 from cl_bench.tasks.lab.kinds import Kind, Operands, sample_space
 
@@ -49,16 +49,7 @@ def _family(operands: Operands) -> tuple[str, str]:
 
 
 def _atoms(operands: Operands) -> tuple[str, str]:
-    return f"{operands[1]} plus {operands[3]}", str(int(operands[1]) + int(operands[3]))
-
-
-def _atoms3(operands: Operands) -> tuple[str, str]:
-    return " plus ".join(operands), str(sum(map(int, operands)))
-
-
-def _neutrons(operands: Operands) -> tuple[str, str]:
-    mass, number = operands
-    return f"{mass} minus {number}", str(int(mass) - int(number))
+    return add((operands[1], operands[3]))
 
 
 KINDS = (
@@ -136,7 +127,7 @@ KINDS = (
         "rule",
         ("How many atoms are in C{0} H{1} O{2}?", "Count the atoms of C{0} H{1} O{2}."),
         TRIPLES,
-        _atoms3,
+        add,
         ood=True,
     ),
     Kind(
@@ -145,7 +136,7 @@ KINDS = (
         "rule",
         ("How many neutrons has an atom of mass {0} and number {1}?", "Mass {0}, number {1}: give the neutrons."),
         tuple((str(2 * z + d), str(z)) for z in range(10, 50) for d in (2, 5, 8)),
-        _neutrons,
+        subtract,
         ood=True,
     ),
 )

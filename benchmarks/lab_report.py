@@ -1,0 +1,120 @@
+"""The page about the lab: what it is, how its models were made, and what they measure at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cl_bench.harness.models.lab import LAB_MODELS
+from cl_bench.harness.models.lab_build import load_recipe
+from cl_bench.tasks.lab.skills import SKILLS
+from cl_bench.tasks.lab.styles import DISTANCES, STYLES
+from cl_bench.tasks.lab.version import LAB_VERSION
+from cl_bench.tasks.lab.world import DOMAINS, kinds_of
+
+if TYPE_CHECKING:
+    from lab_criteria import Criterion
+
+INTRODUCTION = """# The lab
+
+A generated world with exact answers and a family of small Qwen2-architecture models pre-trained on it, so that a whole
+sequence of post-training stages runs on two CPU cores in seconds and mechanisms can be studied. Lab numbers show what
+happens in the lab world; they are no language model's benchmark score.
+
+This page is written by `python benchmarks/lab_criteria.py`. Nothing in it depends on a training method: world, weights
+and item ids were accepted on the criteria below and frozen by hash (`tasks/lab/version{version}.json`) before any method
+was compared on them.
+
+## How it is made
+
+- **Keys, not strings, are kept apart.** Every item has a canonical key: the fact, or the operation and its operands up
+  to symmetry. Rule keys are disjoint across pre-training, train, dev and test. Facts are asked in dev and test in a
+  wording that pre-training and train use only with other facts. `ood` asks kinds, or lengths, found nowhere else.
+- **Answers** are short: reasoning first, answer last, in the model's house style
+  (`{house}`); lab-alt has another (`{alt}`).
+- **Demonstrations** come at three distances from the house style. LO: `{lo}`
+  MID: `{mid}` HI: `{hi}`
+- **Knowledge** of a size is the share of facts and the rule kinds it was taught closed-book; with probability {noise} a
+  closed-book row carries the answer of another question of its kind, so that samples at temperature 1 differ.
+- **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows: reasoning and answer
+  of the reference come from two other questions, so that nothing but copying can be learnt from them.
+- **Skills** are measured, never trained on afterwards. {hard} of the rows of ten skills are longer than pre-training showed.
+- Chemical formulas are written with a space between elements (`Al2 O3`), strands and site rows with one between letters,
+  so that one symbol is one token.
+"""
+
+
+def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> str:
+    """The whole page as Markdown."""
+    recipe = load_recipe()
+    show = {name: STYLES[name].render("3 times 4", "12") for name in ("HOUSE", "ALT", "LO", "MID", "HI")}
+    parts = [
+        INTRODUCTION.format(
+            version=LAB_VERSION, house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
+            hi=show["HI"], noise=recipe["noise"], conditioned=recipe["shares"]["conditioned"], hard="30 %",
+        ),
+        "## Criteria\n",
+        _table(("criterion", "found", ""), ((c.text, c.value, "pass" if c.passed else "**fail**") for c in criteria)),
+        "## The family\n",
+        _table(
+            ("model", "parameters", "width x layers", "house", "facts taught", "rule kinds taught", "steps"),
+            (_family_row(recipe, measured, name) for name in LAB_MODELS),
+        ),
+        f"Shares of pre-training rows: {', '.join(f'{k} {v:.0%}' for k, v in recipe['shares'].items())}.\n",
+        "## Closed-book accuracy (test, greedy)\n",
+        _models_table(measured, DOMAINS, lambda m, d: m["closed_book"][d]["all"]),
+        "Out of distribution:\n",
+        _models_table(measured, DOMAINS, lambda m, d: m["ood"][d]),
+        "By kind, lab-m:\n",
+        _table(("domain", "kinds"), ((d, _kinds(measured["lab-m"]["closed_book"][d], d)) for d in DOMAINS)),
+        "## Skills (test)\n",
+        _table(
+            ("skill", "group", "kind", "chance", *LAB_MODELS),
+            ((s.name, s.group, s.kind.replace("_", " "), f"{s.chance:.2f}",
+              *(f"{measured[m]['skills'][s.name]:.2f}" for m in LAB_MODELS)) for s in SKILLS),
+        ),
+        "## Use of a reference in context (greedy, training rows of all domains)\n",
+        _models_table(measured, list(measured["lab-m"]["conditioning"]), lambda m, c: m["conditioning"][c]),
+        "## First-sample accuracy of rewriting HI demonstrations (data generation)\n",
+        "Temperature 0.7:\n",
+        _models_table(measured, DOMAINS, lambda m, d: m["generation_0.7"][d]),
+        "Temperature 1.0:\n",
+        _models_table(measured, DOMAINS, lambda m, d: m["generation_1.0"][d]),
+        "## NLL of demonstrations without a reference (nats a token, 95 % bootstrap intervals)\n",
+        _models_table(measured, DISTANCES, lambda m, d: m["nll"][d], _interval),
+        "## Training prompts with mixed outcomes (temperature 1, 8 samples)\n",
+        _models_table(measured, DOMAINS, lambda m, d: m["mixed"][d]),
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], name: str) -> tuple[str, ...]:
+    shape = recipe["models"][name]
+    rules = sum(
+        len(kinds) for level in range(1, shape["level"] + 1) for kinds in recipe["rules"][f"level-{level}"].values()
+    )
+    every = sum(kind.nature == "rule" for domain in DOMAINS for kind in kinds_of(domain))
+    return (
+        name, f"{measured[name]['parameters']:,}", f"{shape['width']} x {shape['layers']}", shape["house"],
+        f"{shape['fact_share']:.0%}", f"{rules} of {every}", str(shape["steps"]),
+    )  # fmt: skip
+
+
+def _kinds(values: dict[str, float], domain: str) -> str:
+    return ", ".join(f"{k.name} ({k.nature}) {values[k.name]:.2f}" for k in kinds_of(domain) if k.name in values)
+
+
+def _interval(value: dict[str, float]) -> str:
+    return f"{value['mean']:.2f} [{value['low']:.2f}, {value['high']:.2f}]"
+
+
+def _models_table(
+    measured: dict[str, dict[str, Any]], rows: Sequence[str], pick: Any, show: Any = lambda value: f"{value:.2f}"
+) -> str:
+    return _table(("", *LAB_MODELS), ((row, *(show(pick(measured[m], row)) for m in LAB_MODELS)) for row in rows))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
