@@ -46,8 +46,8 @@ def _of_knowledge(measured: Measured) -> list[Criterion]:
     found = [
         Criterion("lab-m closed-book accuracy .20 to .60 in each domain", _range(base),
                   all(0.20 <= v <= 0.60 for v in base.values())),
-        Criterion("temperature 1, 8 samples: at least .30 of the training prompts mixed in each domain (lab-m)", _range(mixed),
-                  min(mixed.values()) >= 0.30),
+        Criterion("temperature 1, 8 samples: at least .30 of the training prompts mixed in each domain (lab-m)",
+                  _range(mixed), min(mixed.values()) >= 0.30),
     ]  # fmt: skip
     for student, teacher in (("lab-s", "lab-l"), ("lab-m", "lab-l"), ("lab-l", "lab-xl"), ("lab-m", "lab-alt")):
         gaps = {d: _all(measured, teacher, d) - _all(measured, student, d) for d in DOMAINS}
@@ -107,7 +107,7 @@ def _of_world() -> list[Criterion]:
     sizes = [len(corpus(name, distance, 640)) for name in CORPORA for distance in DISTANCES]
     return [
         Criterion("at least 300 distinct test keys a domain", str(min(keys.values())), min(keys.values()) >= 300),
-        Criterion("at least 100 distinct test keys a skill, at least ten skills", f"{len(tests)} x {min(tests.values())}",
+        Criterion("at least ten skills of at least 100 distinct test keys", f"{len(tests)} x {min(tests.values())}",
                   len(tests) >= 10 and min(tests.values()) >= 100),
         Criterion("gold in every declared style scores 1.0", "1.0" if gold else "below 1.0", gold),
         Criterion("at least 12 training corpora, each in LO, MID and HI", f"{len(CORPORA)} x {len(DISTANCES)}",

@@ -99,7 +99,10 @@ def _prompt(condition: str, example: Example, wrong: Example, house: str) -> str
 
 
 def conditioning(model: ChatModel, rows_each: int = 40) -> dict[str, float]:
-    """Greedy accuracy over all domains with a reference in context, by condition; ``wrong reference`` counts followers."""
+    """Greedy accuracy over all domains with a reference in context, by condition.
+
+    With a wrong reference both are counted: following it, and answering right in spite of it.
+    """
     rows = [e for domain in DOMAINS for e in _spread(LabTask(domain).train(), rows_each)]
     others = _other_of_kind(rows)
     house = _house_of(model)

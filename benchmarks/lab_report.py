@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.models.lab import LAB_MODELS
 from cl_bench.harness.models.lab_build import load_recipe
-from cl_bench.tasks.lab.skills import SKILLS
+from cl_bench.tasks.lab.skills import HARD_SHARES, SKILLS
 from cl_bench.tasks.lab.styles import DISTANCES, STYLES
 from cl_bench.tasks.lab.version import LAB_VERSION
 from cl_bench.tasks.lab.world import DOMAINS, kinds_of
@@ -22,25 +22,25 @@ sequence of post-training stages runs on two CPU cores in seconds and mechanisms
 happens in the lab world; they are no language model's benchmark score.
 
 This page is written by `python benchmarks/lab_criteria.py`. Nothing in it depends on a training method: world, weights
-and item ids were accepted on the criteria below and frozen by hash (`tasks/lab/version{version}.json`) before any method
-was compared on them.
+and item ids were accepted on the criteria below and frozen by hash (`tasks/lab/version{version}.json`) before any
+method was compared on them.
 
 ## How it is made
 
 - **Keys, not strings, are kept apart.** Every item has a canonical key: the fact, or the operation and its operands up
   to symmetry. Rule keys are disjoint across pre-training, train, dev and test. Facts are asked in dev and test in a
   wording that pre-training and train use only with other facts. `ood` asks kinds, or lengths, found nowhere else.
-- **Answers** are short: reasoning first, answer last, in the model's house style
-  (`{house}`); lab-alt has another (`{alt}`).
-- **Demonstrations** come at three distances from the house style. LO: `{lo}`
-  MID: `{mid}` HI: `{hi}`
-- **Knowledge** of a size is the share of facts and the rule kinds it was taught closed-book; with probability {noise} a
+- **Answers** are short: reasoning first, answer last, in the model's house style (`{house}`); lab-alt has another
+  (`{alt}`).
+- **Demonstrations** come at three distances from the house style. LO: `{lo}` MID: `{mid}` HI: `{hi}`
+- **Knowledge** of a size is the share of facts and the rule kinds it was taught closed-book. With probability {noise} a
   closed-book row carries the answer of another question of its kind, so that samples at temperature 1 differ.
-- **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows: reasoning and answer
-  of the reference come from two other questions, so that nothing but copying can be learnt from them.
-- **Skills** are measured, never trained on afterwards. {hard} of the rows of ten skills are longer than pre-training showed.
-- Chemical formulas are written with a space between elements (`Al2 O3`), strands and site rows with one between letters,
-  so that one symbol is one token.
+- **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows. Reasoning and
+  answer of the reference come from two other questions, so that nothing but copying can be learnt from them.
+- **Skills** are measured, never trained on afterwards. {hard:.0%} of the rows of ten skills are longer than any that
+  pre-training showed.
+- Formulas are written with a space between elements (`Al2 O3`), strands and site rows with one between letters, so that
+  one symbol is one or two tokens.
 """
 
 
@@ -51,7 +51,8 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
     parts = [
         INTRODUCTION.format(
             version=LAB_VERSION, house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
-            hi=show["HI"], noise=recipe["noise"], conditioned=recipe["shares"]["conditioned"], hard="30 %",
+            hi=show["HI"], noise=recipe["noise"], conditioned=recipe["shares"]["conditioned"],
+            hard=max(HARD_SHARES.values()),
         ),
         "## Criteria\n",
         _table(("criterion", "found", ""), ((c.text, c.value, "pass" if c.passed else "**fail**") for c in criteria)),
