@@ -34,7 +34,7 @@ from cl_bench.harness.spec import (
     data_options,
 )
 from cl_bench.harness.validation import build, refuse_unknown
-from cl_bench.methods.base import Method, MethodSettings, Need
+from cl_bench.methods.base import MethodSettings, Need
 from cl_bench.tasks.sources.base import DataOptions
 
 Note = Callable[[str], None]
@@ -71,8 +71,9 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     precision_choice = build(
         PrecisionChoice, merge(profile.precision.model_dump(), request.group("precision")), "settings of precision"
     )
+    aligner_choice = _aligner_choice(request, profile, registry, method_name, note)
     model = find_model(request.model or profile.model, execution.offline)
-    aligner = _aligner(request, profile, registry, method_name, model, execution.offline, note)
+    aligner = find_aligner(aligner_choice, model, execution.offline) if aligner_choice else None
     tasks = _tasks((stage.task for stage in sequence.stages), registry, data_options(data, execution))
     first = RunSpec(
         profile=profile.name,
@@ -253,24 +254,18 @@ def _suite(name: str | None, tier: str, registry: Registry, data: DataSpec, exec
     return SuiteSpec(name=name, tier=tier, tasks=tuple(_plain(entry) for entry in entries))
 
 
-def _aligner(
-    request: Request,
-    profile: Profile,
-    registry: Registry,
-    method_name: str | None,
-    model: ModelSpec,
-    offline: bool,
-    note: Note,
-) -> ModelSpec | None:
-    method: type[Method] | None = registry.method_class(method_name) if method_name else None
-    if method is None or Need.ALIGNER not in method.needs:
+def _aligner_choice(
+    request: Request, profile: Profile, registry: Registry, method_name: str | None, note: Note
+) -> str | None:
+    """Which aligner the method gets; None where it uses none, so that naming one does not make another run."""
+    if method_name is None or Need.ALIGNER not in registry.method_class(method_name).needs:
         if request.aligner not in (None, "none"):
             note(f"{method_name or 'base'} uses no aligner; --aligner {request.aligner} has no effect")
         return None
     choice = request.aligner or profile.aligner
     if choice in (None, "none"):
         raise UsageError(f"method {method_name} needs an aligner", hint="name one with --aligner")
-    return find_aligner(str(choice), model, offline)
+    return choice
 
 
 def _lab_version(data: DataSpec, model: ModelSpec) -> int | None:

@@ -54,7 +54,7 @@ class TuneResult:
 
     Attributes:
         method: The method.
-        recipe: Recipe that the grid and all other settings came from.
+        recipe: Recipe that the grid and all other settings came from: its name, or its file.
         rule: How the choice was made.
         seeds: Seeds of every trial.
         trials: In the grid's order.
@@ -90,7 +90,8 @@ def tune(request: Request, execution: Execution, registry: Registry, progress: C
         UsageError: The method, the grid or the request does not allow a choice.
         ClBenchError: No trial has a score.
     """
-    recipe = load_recipe(request.recipe or load_profile(request.profile or profile_for_model(request.model)).recipe)
+    recipe_name = request.recipe or load_profile(request.profile or profile_for_model(request.model)).recipe
+    recipe = load_recipe(recipe_name)
     grid = recipe.grid
     _check(request, grid, recipe, registry)
     folder = execution.output / "tune"
@@ -107,7 +108,7 @@ def tune(request: Request, execution: Execution, registry: Registry, progress: C
     name = f"tune-{first.model.name}-{first.sequence.order}-{digest[:8]}.json"
     file = folder / first.sequence.name / (request.method or "") / name
     seeds = request.seeds or (0,)
-    result = TuneResult(request.method or "", recipe.name, RULE, seeds, tuple(trials), best.settings, file)
+    result = TuneResult(request.method or "", recipe_name, RULE, seeds, tuple(trials), best.settings, file)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_json(file, result.to_json())
     return result

@@ -45,6 +45,8 @@ def execution_of(
     """
     if data_root is not None and not data_root.is_dir():
         raise UsageError(f"--data-root {data_root} is not a folder")
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {output} is not a folder")
     if gold_ids is not None and not gold_ids.is_file():
         raise UsageError(f"--gold-ids {gold_ids} is not a file")
     if keep_checkpoints not in ("all", "last"):

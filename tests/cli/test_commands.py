@@ -1,0 +1,179 @@
+"""Commands that look and write small things: help, list, show, env, models, new, validate."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cl_bench.harness.plugins import import_file
+from cl_bench.harness.registry import Registry
+from tests.cli.conftest import Cli
+
+HEAVY = ("torch", "transformers", "rich", "yaml", "cl_bench.harness.registry", "cl_bench.methods")
+KINDS = ["methods", "modifiers", "tasks", "sequences", "suites", "models", "profiles", "recipes"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom cl_bench.harness.cli import exit_code_of\n"
+        "assert exit_code_of(['--help']) == 0\nassert exit_code_of(['run', '--help']) == 0\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "--method" in done.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_list(cli: Cli, kind: str) -> None:
+    done = cli("list", kind, "--json")
+    assert done.code == 0
+    (line,) = done.out.splitlines()
+    names = [row["name"] for row in json.loads(line)[kind]]
+    assert len(names) == len(set(names))
+    plain = cli("list", kind)
+    assert [line.split()[0] for line in plain.out.splitlines()] == names
+
+
+def test_list_of_methods_says_what_they_need(cli: Cli) -> None:
+    rows = {row["name"]: row for row in json.loads(cli("list", "methods", "--json").out)["methods"]}
+    assert {"base", "joint", "sft", "synthself", "sdft"} <= set(rows)
+    assert "aligner" in rows["synthself"]["needs"]
+    assert rows["synthself"]["fidelity"] == "reconstructed"
+
+
+def test_a_method_that_cannot_be_imported_is_listed_with_its_fault(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "broken.py").write_text("raise RuntimeError('on import')\n")
+    done = cli("list", "methods", "--include-path", str(tmp_path))
+    assert done.code == 0
+    assert "cannot be loaded" in next(line for line in done.out.splitlines() if line.startswith("broken"))
+
+
+def test_show_method_names_every_setting(cli: Cli) -> None:
+    content = json.loads(cli("show", "method", "sdft", "--json").out)
+    assert {row["name"] for row in content["settings"]} == set(Registry().method_class("sdft").Settings.model_fields)
+    assert all(row["unit"] and row["source"] and row["description"] for row in content["settings"])
+    plain = cli("show", "method", "sdft").out
+    for row in content["settings"]:
+        assert f"  {row['name']} = " in plain
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("task", "chemistry"), ("sequence", "full"), ("suite", "lab"), ("profile", "lab"), ("recipe", "lab")],
+)
+def test_show_prints_the_file(cli: Cli, kind: str, name: str) -> None:
+    done = cli("show", kind, name)
+    assert done.code == 0
+    assert f"name: {name}" in done.out
+    assert json.loads(cli("show", kind, name, "--json").out)["name"] == name
+
+
+def test_show_model(cli: Cli, tiny: Path) -> None:
+    content = json.loads(cli("show", "model", str(tiny), "--json").out)
+    assert content["architecture"] == "Qwen2ForCausalLM"
+    assert content["context"] == 1024
+    assert content["parameters"] > 1000
+
+
+def test_env(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_TOKEN", "secret-value")
+    content = json.loads(cli("env", "--json").out)
+    assert content["packages"]["torch"]
+    assert content["cache"]
+    assert "secret-value" not in cli("env").out
+
+
+def test_path_of_a_model(cli: Cli, tiny: Path) -> None:
+    assert cli("models", "path", str(tiny)).out.strip() == str(tiny)
+
+
+def test_build_refuses_a_folder_with_files(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "lab-s").mkdir()
+    (tmp_path / "lab-s" / "mine.txt").write_text("mine")
+    done = cli("models", "build", "lab-s", "--out", str(tmp_path))
+    assert done.code == 2
+    assert "not empty" in done.err
+
+
+def test_new_method_is_found_and_passes_the_static_checks(cli: Cli, tmp_path: Path) -> None:
+    done = cli("new", "method", "my-way", "--dir", "mine")
+    assert done.code == 0
+    assert done.out.splitlines()[:2] == ["mine/my_way.py", "mine/test_my_way.py"]
+    assert "my-way" in cli("list", "methods", "--include-path", "mine").out
+    checked = cli("validate", "method", "mine/my_way.py", "--static", "--json")
+    assert checked.code == 0
+    assert json.loads(checked.out)["valid"] is True
+
+
+def test_the_loss_of_the_new_method_is_tested_by_its_test(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "method", "my-way")
+    tests = import_file(tmp_path / "test_my_way.py")
+    tests.test_loss_of_even_logits_is_the_logarithm_of_the_vocabulary()
+    tests.test_smoothing_costs_a_confident_answer()
+    text = (tmp_path / "my_way.py").read_text().replace("share * evenly", "0 * evenly")
+    (tmp_path / "my_way.py").write_text(text)
+    with pytest.raises(AssertionError):
+        tests.test_smoothing_costs_a_confident_answer()
+
+
+@pytest.mark.parametrize("name", ["My-Way", "my_way", "1way", "sft", "base", "-x"])
+def test_new_method_refuses_names(cli: Cli, tmp_path: Path, name: str) -> None:
+    assert cli("new", "method", "--", name).code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_method_overwrites_nothing(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "test_my_way.py").write_text("mine")
+    assert cli("new", "method", "my-way").code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["test_my_way.py"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check"),
+    [
+        ("fidelity: ClassVar[Fidelity] = Fidelity.RECONSTRUCTED", 'fidelity = "sure"', "fidelity is declared"),
+        ("stage: Stage, context: Context) ->", "context: Context, stage: Stage) ->", "adapt takes"),
+        ("smoothing: float = setting(", "careless: int = 3\n    smoothing: float = setting(", "a description, a unit"),
+    ],
+)
+def test_static_checks_see_planted_faults(cli: Cli, tmp_path: Path, old: str, new: str, check: str) -> None:
+    cli("new", "method", "my-way")
+    text = (tmp_path / "my_way.py").read_text()
+    assert old in text
+    (tmp_path / "my_way.py").write_text(text.replace(old, new))
+    done = cli("validate", "method", "my_way.py", "--static")
+    assert done.code == 1
+    assert check in "".join(line for line in done.out.splitlines() if "FAIL" in line)
+
+
+def test_every_built_in_method_passes_the_static_checks(cli: Cli) -> None:
+    for name in Registry().methods():
+        assert cli("validate", "method", name, "--static").code == 0
+
+
+@pytest.mark.parametrize("name", Registry().tasks())
+def test_every_lab_task_is_valid(cli: Cli, name: str) -> None:
+    done = cli("validate", "task", name, "--source", "lab")
+    assert done.code == 0, done.out
+
+
+def test_validate_task_without_rows_on_the_source(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    assert cli("validate", "task", "chemistry", "--data-root", "data", "--offline").code == 2
+
+
+def test_validate_spec_prints_directories(cli: Cli, tiny: Path, tmp_path: Path) -> None:
+    text = f"method: sft\nsequence: science\nprofile: lab\nsuite: none\nmodel: {tiny}\nseeds: 0-1\n"
+    (tmp_path / "request.yaml").write_text(text)
+    done = cli("validate", "spec", "request.yaml")
+    assert done.code == 0
+    assert [line.rpartition("-")[0] for line in done.out.splitlines()] == [
+        f"runs/science/sft/tiny-default-s{seed}" for seed in (0, 1)
+    ]
+    assert not (tmp_path / "runs").exists()
