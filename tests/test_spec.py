@@ -81,7 +81,7 @@ def test_every_field_changes_the_hash(field: str) -> None:
 
 @pytest.mark.parametrize("field", [item.name for item in dataclasses.fields(Precision)])
 def test_every_field_of_the_precision_changes_the_hash(field: str) -> None:
-    value = {"training": "bf16", "generation": "bf16"}.get(field, 3)
+    value: Any = {"training": "bf16", "generation": "bf16"}.get(field, 3)
     changed = SPEC.model_copy(update={"precision": dataclasses.replace(Precision(), **{field: value})})
     assert changed.digest() != SPEC.digest()
 
