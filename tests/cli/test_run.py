@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cl_bench.harness.conformance.method_checks import run_checks
+from cl_bench.harness.progress import SilentProgress
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.spec import Execution
 from tests.cli.conftest import Done, call
 
 pytestmark = pytest.mark.end_to_end
@@ -125,3 +129,25 @@ def test_a_file_is_refused_as_output(finished: Finished, tmp_path: Path) -> None
     (tmp_path / "file").write_text("mine")
     assert call(*finished.options, "--output", str(tmp_path / "file")).code == 2
     assert (tmp_path / "file").read_text() == "mine"
+
+
+IDLE = '''
+from typing import ClassVar
+from cl_bench.methods.base import Adaptation, Fidelity, Method, MethodSettings
+
+class Idle(Method):
+    """Trains nothing."""
+    name: ClassVar[str] = "idle"
+    fidelity: ClassVar[Fidelity] = Fidelity.RECONSTRUCTED
+    Settings = MethodSettings
+    def adapt(self, student, stage, context):
+        return Adaptation()
+'''
+
+
+def test_the_short_run_of_validate_sees_a_method_that_trains_nothing(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "idle.py").write_text(IDLE)
+    registry = Registry([tmp_path])
+    checks = run_checks("idle", registry, Execution(threads=1), SilentProgress(quiet=True), model=str(tiny))
+    failed = {check.name for check in checks if not check.passed}
+    assert failed == {"every stage reports its steps", "every stage changes the weights"}
