@@ -156,7 +156,7 @@ def mixed_outcomes(model: ChatModel, rows_each: int = 60, samples: int = 8) -> d
 
 def demonstration_nll(model: ChatModel, rows_each: int = 40) -> dict[str, dict[str, float]]:
     """NLL of the training demonstrations without reference, nats a token: mean and a 95 % bootstrap interval."""
-    found = {}
+    found: dict[str, dict[str, float]] = {}
     for distance in DISTANCES:
         rows = [e for d in DOMAINS for e in _spread(LabTask(d, distance=distance).train(), rows_each)]
         requests = [(model.prompt_ids(e.messages), model.completion_ids(e.demonstration or "")) for e in rows]
