@@ -20,7 +20,7 @@ run: $(INSTALLED) ## Run SynthSelf on the science sequence and print its table
 	$(BIN)/cl-bench run --method synthself --sequence science $(ARGS)
 
 test: $(INSTALLED) ## Run every test
-	$(if $(SAMPLE_ROWS),CL_BENCH_SAMPLE_ROWS="$${CL_BENCH_SAMPLE_ROWS-$(SAMPLE_ROWS)}") $(BIN)/python -m pytest $(ARGS)
+	$(if $(SAMPLE_ROWS),CL_BENCH_SAMPLE_ROWS="$${CL_BENCH_SAMPLE_ROWS-$(SAMPLE_ROWS)}") $(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 lint: $(INSTALLED) ## Check style
 	$(BIN)/python -m ruff check .
