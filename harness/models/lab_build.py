@@ -283,9 +283,12 @@ def main() -> None:
     arguments = parser.parse_args()
     started = time.monotonic()
 
+    losses: list[float] = []
+
     def show(step: int, steps: int, loss: float) -> None:
+        losses.append(loss)
         if step % 50 == 0 or step == steps:
-            print(f"{step}/{steps} loss {loss:.3f} {time.monotonic() - started:.0f}s", flush=True)
+            print(f"{step}/{steps} loss {sum(losses[-50:]) / 50:.3f} {time.monotonic() - started:.0f}s", flush=True)
 
     report = build(arguments.name, arguments.out, steps=arguments.steps, seed=arguments.seed, progress=show)
     print(json.dumps(asdict(report)))

@@ -61,7 +61,7 @@ class Teaching:
     noise: float = 0.35
     skill_fact_share: float = 0.85
     shares: dict[Source, float] = field(
-        default_factory=lambda: {"skill": 0.45, "knowledge": 0.285, "conditioned": 0.25, "long": 0.015}
+        default_factory=lambda: {"skill": 0.38, "knowledge": 0.25, "conditioned": 0.355, "long": 0.015}
     )
 
 

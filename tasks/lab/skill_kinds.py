@@ -94,7 +94,7 @@ def _entries() -> tuple[Operands, ...]:
 
 def _looked_up(operands: Operands) -> tuple[str, str]:
     table, asked = operands
-    return f"the entry {asked}", dict(entry.split() for entry in table.split(", "))[asked]
+    return f"the entry {asked}", next(entry for entry in table.split(", ") if entry.split()[0] == asked)
 
 
 def _heights() -> tuple[Operands, ...]:
@@ -337,7 +337,8 @@ def _some(found: list[str], gold: str, n: int) -> tuple[str, ...]:
 
 
 def _table_values(item: Item) -> tuple[str, ...]:
-    return _some(re.findall(r"[A-Z][a-z]+ ([a-z]+)", item.key), item.answer, 4)
+    asked = item.answer.split()[0]
+    return _some([f"{asked} {word}" for word in re.findall(r"[A-Z][a-z]+ ([a-z]+)", item.key)], item.answer, 4)
 
 
 def _people(item: Item) -> tuple[str, ...]:
