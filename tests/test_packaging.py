@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import json
 import os
@@ -12,10 +13,13 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("harness", "methods", "tasks", "sequences", "reports")
@@ -53,6 +57,24 @@ def test_every_folder_with_code_is_a_package() -> None:
 
 def test_every_part_is_marked_as_typed() -> None:
     assert [part for part in (*PARTS, "harness/_root") if not (ROOT / part / "py.typed").exists()] == []
+
+
+def test_every_library_in_use_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [name for group in project["optional-dependencies"].values() for name in group]
+    declared = {canonicalize_name(Requirement(text).name) for text in (*project["dependencies"], *extras)}
+    distributions = packages_distributions()
+    missing = set()
+    for path in (path for part in PARTS for path in (ROOT / part).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            else:
+                modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for module in {name.split(".")[0] for name in modules} - sys.stdlib_module_names - {"cl_bench", ""}:
+                if not declared & {canonicalize_name(name) for name in distributions.get(module, [module])}:
+                    missing.add(f"{path.relative_to(ROOT)}: {module}")
+    assert missing == set()
 
 
 @pytest.fixture(scope="module")
