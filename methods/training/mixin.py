@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.errors import DivergedError
+from cl_bench.harness.models.precision import autocast_dtype
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Context, Method, Stage, Student
 from cl_bench.methods.training.ledger import Ledger
@@ -104,7 +106,9 @@ def training_arguments(session: TrainingSession, cls: Any, **extra: Any) -> Trai
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
         optim="adamw_torch_fused",
-        bf16=precision.training == "bf16",
+        # Autocast is ours, in ``compute_loss``: the trainer's would sit in ``model.forward``, which the losses go past,
+        # and would stay there, so that everything sampled afterwards came out of a bf16 model.
+        bf16=False,
         use_cpu=on_cpu,
         seed=session.context.seed & 0x7FFFFFFF,
         data_seed=session.context.seed & 0x7FFFFFFF,
@@ -187,11 +191,12 @@ class TrainingMixin:
         """The micro-batch's share of the loss plus the modifiers' token penalties."""
         session = self.session
         session.counters.forward_tokens += int(inputs["attention_mask"].sum())
-        loss = self.step_loss(model, inputs)
-        for modifier in session.context.modifiers:
-            penalty = modifier.token_penalty(session.student, inputs)
-            if penalty is not None:
-                loss = loss + penalty[0] / max(int(num_items_in_batch or 0), 1)
+        with _autocast(session):
+            loss = self.step_loss(model, inputs)
+            for modifier in session.context.modifiers:
+                penalty = modifier.token_penalty(session.student, inputs)
+                if penalty is not None:
+                    loss = loss + penalty[0] / max(int(num_items_in_batch or 0), 1)
         if not torch.isfinite(loss.detach()):
             step = self._trainer().state.global_step + 1
             raise DivergedError(
@@ -228,6 +233,12 @@ class TrainingMixin:
 
     def _trainer(self) -> Any:
         return self
+
+
+def _autocast(session: TrainingSession) -> AbstractContextManager[Any]:
+    """The run's training format around student, teacher and penalties alike; master weights stay fp32."""
+    dtype = autocast_dtype(session.context.precision.training)
+    return nullcontext() if dtype is None else torch.autocast(session.student.model.device.type, dtype=dtype)
 
 
 def _make_callback(session: TrainingSession) -> Any:
