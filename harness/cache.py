@@ -100,7 +100,7 @@ class RewriteKey(CacheKey):
         backend_version: Versions of the libraries that compute.
         batch_plan: What decides which rows are computed together.
         seed: Seed of the run.
-        stage: Number of the stage (row seeds depend on it).
+        stage: Row name of the stage (row seeds depend on it).
     """
 
     aligner: str
@@ -114,7 +114,7 @@ class RewriteKey(CacheKey):
     backend_version: str
     batch_plan: Mapping[str, Any]
     seed: int
-    stage: int
+    stage: str
 
     def __post_init__(self) -> None:
         """Refuse identities that are empty: they would match another aligner's rewrites."""

@@ -20,19 +20,21 @@ def make_stage(spec: RunSpec, index: int, name: str, parts: Sequence[StageSpec],
     Raises:
         DataError: A task has no training row.
     """
-    examples: list[Example] = []
-    dev: list[Example] = []
+    # By key, because a union of training sets holds a task once, however often the sequence visits it.
+    examples: dict[tuple[str, str], Example] = {}
+    dev: dict[tuple[str, str], Example] = {}
     for part in parts:
         task = tasks[part.task]
         rows = chosen_rows(task.train(), part.rows, spec.seed)
         if not rows:
             raise DataError(f"stage {name} is empty", f"task {part.task} has no training row", "check its data")
-        examples += [_with_system(example, spec) for example in rows]
-        dev += [_with_system(example, spec) for example in task.dev()]
+        examples |= {example.key: _with_system(example, spec) for example in rows}
+        dev |= {example.key: _with_system(example, spec) for example in task.dev()}
     scorers = {task.name: task.score for task in tasks.values()}
-    epochs = {part.epochs for part in parts if part.epochs is not None}
-    overrides = {"epochs": epochs.pop()} if len(epochs) == 1 else {}
-    return Stage(index, name, examples, dev, scorers, overrides)
+    epochs = {part.epochs for part in parts}
+    common = epochs.pop() if len(epochs) == 1 else None
+    overrides = {} if common is None else {"epochs": common}
+    return Stage(index, name, list(examples.values()), list(dev.values()), scorers, overrides)
 
 
 def chosen_rows(examples: Sequence[Example], rows: int | None, seed: int) -> list[Example]:
@@ -44,7 +46,8 @@ def chosen_rows(examples: Sequence[Example], rows: int | None, seed: int) -> lis
 def overlap(stage: Stage, generated: Iterable[Mapping[str, Any]], columns: Sequence[TaskColumn]) -> dict[str, int]:
     """Evaluated rows by column whose question, normalised, is also trained on, or stands in a generated text."""
     trained = {_normalised(example.question) for example in stage.examples}
-    texts = {_normalised(str(row["text"])) for row in generated if row.get("text")}
+    # One text to search in; a line break ends each, which no normalised question holds.
+    texts = "\n".join(_normalised(str(row["text"])) for row in generated if row.get("text"))
     found = {}
     for item in columns:
         questions = [_normalised(example.question) for example in item.examples]

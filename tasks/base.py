@@ -37,6 +37,11 @@ class Example:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Task and id: what names an example where several tasks meet (joint training, replay)."""
+        return self.task, self.id
+
+    @property
     def question(self) -> str:
         """Text of the last user turn."""
         return self.messages[-1]["content"]

@@ -39,7 +39,7 @@ REWRITE = RewriteKey(
     backend_version="torch 2",
     batch_plan={"batch_size": 128},
     seed=0,
-    stage=1,
+    stage="chemistry",
 )
 
 

@@ -189,10 +189,9 @@ def _no_value(counts: dict[str, int]) -> str:
 
 
 def _prompt_ids(model: ChatModel, example: Example, system_prompt: str | None, cache: PromptCache) -> tuple[int, ...]:
-    key = (example.task, example.id)
-    if key not in cache:
-        cache[key] = model.prompt_ids(with_system_prompt(example.messages, system_prompt))
-    return cache[key]
+    if example.key not in cache:
+        cache[example.key] = model.prompt_ids(with_system_prompt(example.messages, system_prompt))
+    return cache[example.key]
 
 
 def _sample(

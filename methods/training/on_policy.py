@@ -45,11 +45,11 @@ class OnPolicyObjective:
 
 @dataclass(slots=True)
 class PromptPairs:
-    """The stage's prompts as ids, for student and teacher; what does not fit either is dropped and counted."""
+    """The stage's prompts as ids by ``Example.key``, for student and teacher; what fits neither is dropped, counted."""
 
     examples: list[Example] = field(default_factory=list)
-    student: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    teacher: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    student: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+    teacher: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
 
 
@@ -70,7 +70,7 @@ def prompt_pairs(session: TrainingSession, objective: OnPolicyObjective) -> Prom
             pairs.rejected["teacher_prompt_too_long"] = pairs.rejected.get("teacher_prompt_too_long", 0) + 1
         else:
             pairs.examples.append(example)
-            pairs.student[example.id], pairs.teacher[example.id] = student, teacher
+            pairs.student[example.key], pairs.teacher[example.key] = student, teacher
     return pairs
 
 
@@ -161,7 +161,7 @@ def _rollouts(
     visit = int(trainer.state.epoch or 0)
     step = trainer.state.global_step + 1
     prompts = [
-        Prompt(pairs.student[example.id], session.context.row_seed("rollout", example.id, visit))
+        Prompt(pairs.student[example.key], session.context.row_seed("rollout", example.id, visit))
         for example in examples
     ]
     completions = session.context.sampler(session.student).generate(prompts, objective.generation)
@@ -175,8 +175,8 @@ def _rollouts(
 
 def _pad(session: TrainingSession, pairs: PromptPairs, rows: Sequence[tuple[Example, Completion]]) -> dict[str, Tensor]:
     pad_id = session.student.pad_id
-    student = pad_batch([(pairs.student[e.id], c.ids) for e, c in rows], pad_id)
-    teacher = pad_batch([(pairs.teacher[e.id], c.ids) for e, c in rows], pad_id)
+    student = pad_batch([(pairs.student[e.key], c.ids) for e, c in rows], pad_id)
+    teacher = pad_batch([(pairs.teacher[e.key], c.ids) for e, c in rows], pad_id)
     return {**student, **{f"teacher_{key}": value for key, value in teacher.items()}}
 
 

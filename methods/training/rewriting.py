@@ -47,7 +47,7 @@ def generate_rewrites(stage: Stage, context: Context, settings: RewriteSettings)
     """
     with_demonstration = [example for example in stage.examples if example.demonstration]
     context.progress.phase(f"rewrite {stage.name}", len(stage.examples))
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     worker: _Rewriter | None = None
     for start in range(0, len(with_demonstration), _CHUNK_ROWS):
         chunk = with_demonstration[start : start + _CHUNK_ROWS]
@@ -58,9 +58,9 @@ def generate_rewrites(stage: Stage, context: Context, settings: RewriteSettings)
             worker = worker or _Rewriter(stage, context, settings)
             found = worker.rewrite(chunk)
             context.cache.put_jsonl("rewrites", key, found)
-        rows |= {row["id"]: row for row in found}
+        rows |= {example.key: row for example, row in zip(chunk, found, strict=True)}
         context.progress.advance(len(chunk))
-    return [rows.get(example.id, _empty(example, "no_demonstration")) for example in stage.examples]
+    return [rows.get(example.key, _empty(example, "no_demonstration")) for example in stage.examples]
 
 
 def _key(stage: Stage, context: Context, settings: RewriteSettings, chunk: Sequence[Example]) -> RewriteKey:
@@ -76,7 +76,7 @@ def _key(stage: Stage, context: Context, settings: RewriteSettings, chunk: Seque
         backend_version=context.backend_version,
         batch_plan={"batch_size": settings.generation.batch_size, "chunk": _CHUNK_ROWS},
         seed=context.seed,
-        stage=stage.index,
+        stage=stage.name,
     )
 
 
@@ -89,26 +89,27 @@ class _Rewriter:
         self._sampler: Sampler = context.sampler(self._aligner)
 
     def rewrite(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
-        rows = {example.id: _empty(example) for example in examples}
-        prompts: dict[str, tuple[int, ...]] = {}
+        rows = {example.key: _empty(example) for example in examples}
+        prompts: dict[tuple[str, str], tuple[int, ...]] = {}
         for example in examples:
             messages = conditioned_messages(example, self._settings.template, example.demonstration or "")
             ids = self._aligner.prompt_ids(messages)
             if self._sampler.fits(len(ids), self._settings.generation):
-                prompts[example.id] = ids
+                prompts[example.key] = ids
             else:
-                rows[example.id]["reasons"].append("aligner_prompt_too_long")
-        pending = [example for example in examples if example.id in prompts]
+                rows[example.key]["reasons"].append("aligner_prompt_too_long")
+        # An example that stands in the stage more than once is rewritten once.
+        pending = list({example.key: example for example in examples if example.key in prompts}.values())
         for candidate in range(1, self._settings.candidates + 1):
             for example, completion in self._sample(pending, prompts, candidate):
-                self._judge(rows[example.id], example, completion, candidate, len(prompts[example.id]))
-            pending = [example for example in pending if rows[example.id]["text"] is None]
-        return list(rows.values())
+                self._judge(rows[example.key], example, completion, candidate, len(prompts[example.key]))
+            pending = [example for example in pending if rows[example.key]["text"] is None]
+        return [rows[example.key] for example in examples]
 
     def _sample(
-        self, pending: Sequence[Example], prompts: dict[str, tuple[int, ...]], candidate: int
+        self, pending: Sequence[Example], prompts: dict[tuple[str, str], tuple[int, ...]], candidate: int
     ) -> Iterable[tuple[Example, Completion]]:
-        batch = [Prompt(prompts[e.id], self._context.row_seed("rewrite", e.id, rollout=candidate)) for e in pending]
+        batch = [Prompt(prompts[e.key], self._context.row_seed("rewrite", e.id, rollout=candidate)) for e in pending]
         return zip(pending, self._sampler.generate(batch, self._settings.generation), strict=True)
 
     def _judge(
