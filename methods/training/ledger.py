@@ -43,7 +43,8 @@ class Ledger:
     @staticmethod
     def read(path: Path) -> list[dict[str, Any]]:
         """Rows of a file written by ``write``."""
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        # Not ``splitlines``: sampled text may hold other line separators, which JSON leaves as they are.
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -110,3 +110,9 @@ def test_checkpoint_holds_no_pickled_arguments(tmp_path: Path) -> None:
     names = {path.name for path in tmp_path.glob("mid/step-*/*")}
     assert "training_args.bin" not in names
     assert {"model.safetensors", "optimizer.pt", "trainer_state.json", "ledger.jsonl"} <= names
+
+
+def test_ledger_comes_back_whatever_characters_the_text_holds(tmp_path: Path) -> None:
+    ledger = Ledger([{"id": "a", "text": "one\u2028two\x85three\x0cfour\nfive"}, {"id": "b", "text": ""}])
+    ledger.write(tmp_path / "ledger.jsonl")
+    assert Ledger.read(tmp_path / "ledger.jsonl") == list(ledger)
