@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from cl_bench.harness.errors import UsageError
+from cl_bench.methods.training.forward import head_of
 
 if TYPE_CHECKING:
     from cl_bench.harness.models.chat_model import ChatModel
@@ -144,7 +145,7 @@ def _score_batch(model: ChatModel, rows: Sequence[_Row]) -> list[tuple[int, Cont
             input_ids=tokens, position_ids=positions, attention_mask=mask, use_cache=False
         ).last_hidden_state
         at = torch.tensor(where, device=device)
-        logits = network.get_output_embeddings()(hidden[at[:, 0], at[:, 1]]).float()
+        logits = head_of(network)(hidden[at[:, 0], at[:, 1]]).float()
     chosen = logits.gather(-1, wanted[:, None]).squeeze(-1) - logits.logsumexp(-1)
     greedy = (logits.argmax(-1) == wanted).tolist()
     values = chosen.tolist()

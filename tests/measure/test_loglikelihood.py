@@ -68,3 +68,13 @@ def test_too_long_or_without_context_is_refused(tiny_model: ChatModel) -> None:
         loglikelihoods(tiny_model, [((5,) * 160, (6,))])
     with pytest.raises(UsageError, match="context"):
         loglikelihoods(tiny_model, [((), (6,))])
+
+
+def test_scaling_of_logits_that_an_architecture_declares_is_applied(
+    tiny_model: ChatModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with torch.no_grad():
+        logits = tiny_model.model(torch.tensor([[5, 6, 7]])).logits[0, -2].double()
+    monkeypatch.setattr(tiny_model.model.config, "logits_scaling", 4.0, raising=False)
+    score = loglikelihoods(tiny_model, [((5, 6), (7,))])[0]
+    assert score.logprob == pytest.approx(float((logits / 4).log_softmax(-1)[7]), abs=2e-5)
