@@ -22,12 +22,14 @@ from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
 from cl_bench.harness.measure.run_shift import TokenRow, measure_shift, sampled_rows
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
+from cl_bench.harness.progress import SilentProgress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
     ADAPTATION,
     CHECKPOINT,
     MATRIX,
     METRICS,
+    REPORT,
     SCHEMA_VERSION,
     SHIFT,
     WITHIN,
@@ -237,7 +239,8 @@ class _Run:
     def _within(self, index: int, name: str, student: ChatModel, step: int) -> None:
         if self.spec.eval_every is None or step % self.spec.eval_every:
             return
-        results = self.evaluator.evaluate(student, self.progress)
+        # The bar on show counts optimizer steps, not columns.
+        results = self.evaluator.evaluate(student, SilentProgress(quiet=True))
         for column, result in results.items():
             self._write_cell(self._in_stage(index, name, f"{WITHIN}/step-{step:06d}/{column}"), result)
 
@@ -278,7 +281,7 @@ class _Run:
         self.store.status(state, stage=None, phase=None)
         with self._phase("", "report"):
             self.store.write_bytes(HEATMAP, heatmap(self.store.directory))
-            self.store.write_text("report.md", render_report(self.store.directory))
+            self.store.write_text(REPORT, render_report(self.store.directory))
 
     def _in_stage(self, index: int, name: str, relative: str) -> str:
         return f"{stage_folder(index, name)}/{relative}"
@@ -318,7 +321,8 @@ def _all_intact(store: Store) -> bool:
     """Whether every stage of a concluded run verifies; a diverged run has those before the divergence."""
     names = [BASE_ROW, *(name for name, _ in planned_stages(store.spec))]
     done = [store.stage_done(index, name) for index, name in enumerate(names)]
-    return (all(done) or store.state() == "diverged") and store.exists(METRICS)
+    written = store.exists(METRICS) and store.exists(REPORT)
+    return (all(done) or store.state() == "diverged") and written
 
 
 def _finished(store: Store) -> RunResult:

@@ -57,7 +57,8 @@ class Store:
             store = cls.reopen(directory)
             if store.spec.digest() != spec.digest():
                 raise StoreError(f"{directory} belongs to another spec", "their hashes begin alike", "use --output")
-            return store
+            # The spec just resolved, not the stored one: equal in content, but it knows where the model files lie now.
+            return cls(directory, spec)
         store = cls(directory, spec)
         if is_main_process():
             directory.mkdir(parents=True, exist_ok=True)

@@ -64,6 +64,14 @@ def test_same_spec_is_same_directory(tmp_path: Path, store: Store) -> None:
     assert Store.open(tmp_path, make_spec(seed=1)).directory != store.directory
 
 
+def test_entering_again_takes_the_places_of_model_files_from_the_new_spec(tmp_path: Path, store: Store) -> None:
+    moved = make_spec()
+    moved = moved.model_copy(update={"model": moved.model.model_copy(update={"source": "/elsewhere"})})
+    entered = Store.open(tmp_path, moved)
+    assert entered.directory == store.directory
+    assert entered.spec.model.source == "/elsewhere"
+
+
 def test_changed_spec_is_refused(store: Store) -> None:
     path = store.directory / "spec.yaml"
     path.write_text(path.read_text().replace("seed: 0", "seed: 1"))

@@ -32,6 +32,9 @@ def test_main_job_ends_with_table_and_directory_and_a_second_call_does_no_work(
     assert second.stdout == first.stdout
     changed = [p.name for p, t in before.items() if p.stat().st_mtime_ns != t and p.name != ".lock"]
     assert changed == []
+    (directory / "report.md").unlink()
+    assert cli(*command, cwd=tmp_path).stdout.splitlines()[-1] == str(directory)
+    assert (directory / "report.md").read_text()
 
 
 @pytest.mark.parametrize("sequence", ["skills", "full", "reasoning"])
