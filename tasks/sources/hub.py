@@ -93,6 +93,7 @@ class HubTask(Task):
             "dropped": dict(sorted(self.dropped.items())),
             "split": self.options.split if "train" not in self.source.data.files else "files",
             "max_new_tokens": self.max_new_tokens,
+            "chance": self.chance,
         }
 
     @cached_property
