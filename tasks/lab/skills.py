@@ -17,7 +17,7 @@ Group = Literal["instruction-following", "commonsense", "knowledge", "code", "ma
 TEST_ROWS = 100
 DEV_ROWS = 50
 HARD_SHARES = {
-    "copy": 0.3, "reverse": 0.3, "pick": 0.3, "lookup": 0.3, "taller": 0.3, "brackets": 0.3, "count": 0.3, "sort": 0.3,
+    "copy": 0.3, "reverse": 0.3, "pick": 0.3, "taller": 0.3, "brackets": 0.3, "count": 0.3, "sort": 0.3,
     "logic": 0.3, "add": 0.3,
 }  # fmt: skip
 """Share of a skill's rows that are longer than pre-training showed, so that no skill is at its ceiling."""
@@ -44,7 +44,6 @@ SKILLS: tuple[Skill, ...] = (
     Skill("copy", "instruction-following", "generate", 0.0),
     Skill("reverse", "instruction-following", "generate", 0.0),
     Skill("pick", "instruction-following", "generate", 0.0),
-    Skill("lookup", "commonsense", "multiple_choice", 0.25),
     Skill("taller", "commonsense", "multiple_choice", 1 / 3),
     Skill("logic", "commonsense", "multiple_choice", 0.5),
     Skill("facts", "knowledge", "generate", 0.0),
