@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cl_bench.harness.errors import UnknownNameError, UsageError
 from cl_bench.harness.models.by_name import find_aligner, find_model, refind, settled_precision
+from cl_bench.harness.needs import check_needs
 from cl_bench.harness.profile_files import (
     PrecisionChoice,
     Profile,
@@ -35,6 +36,7 @@ from cl_bench.harness.spec import (
 )
 from cl_bench.harness.validation import build, refuse_unknown
 from cl_bench.methods.base import MethodSettings, Need
+from cl_bench.tasks.base import Task
 from cl_bench.tasks.sources.base import DataOptions
 
 Note = Callable[[str], None]
@@ -74,7 +76,9 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     aligner_choice = _aligner_choice(request, profile, registry, method_name, note)
     model = find_model(request.model or profile.model, execution.offline)
     aligner = find_aligner(aligner_choice, model, execution.offline) if aligner_choice else None
-    tasks = _tasks((stage.task for stage in sequence.stages), registry, data_options(data, execution))
+    loaded = _loaded((stage.task for stage in sequence.stages), registry, data_options(data, execution))
+    if method_name is not None:
+        check_needs(registry.method_class(method_name), loaded)
     first = RunSpec(
         profile=profile.name,
         recipe=recipe.name,
@@ -84,7 +88,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
         bound=bound,
         sequence=sequence,
         data=data,
-        tasks=tasks,
+        tasks=_identified_tasks(loaded),
         suite=_suite(suite, tier, registry, data, execution),
         evaluation=evaluation,
         model=model,
@@ -117,7 +121,9 @@ def changes(spec: RunSpec, execution: Execution, registry: Registry) -> list[str
             "modifiers": tuple(_identified("modifiers", modifier, registry) for modifier in spec.modifiers),
             "model": refind(spec.model, execution.offline),
             "aligner": spec.aligner and refind(spec.aligner, execution.offline),
-            "tasks": _tasks([task.name for task in spec.tasks], registry, data_options(spec.data, execution)),
+            "tasks": _identified_tasks(
+                _loaded((task.name for task in spec.tasks), registry, data_options(spec.data, execution))
+            ),
             "lab_version": _lab_version(spec.data, spec.model),
             "suite": spec.suite and _suite(spec.suite.name, spec.suite.tier, registry, spec.data, execution),
         }
@@ -129,10 +135,12 @@ def _identified(kind: str, component: ComponentSpec, registry: Registry) -> Comp
     return component.model_copy(update={"identity": registry.identity(kind, component.name)})
 
 
-def _tasks(names: Iterable[str], registry: Registry, options: DataOptions) -> tuple[TaskSpec, ...]:
-    return tuple(
-        TaskSpec(name=name, identity=_plain(registry.task(name, options).identity())) for name in dict.fromkeys(names)
-    )
+def _loaded(names: Iterable[str], registry: Registry, options: DataOptions) -> dict[str, Task]:
+    return {name: registry.task(name, options) for name in dict.fromkeys(names)}
+
+
+def _identified_tasks(tasks: Mapping[str, Task]) -> tuple[TaskSpec, ...]:
+    return tuple(TaskSpec(name=name, identity=_plain(task.identity())) for name, task in tasks.items())
 
 
 def _method_name(request: Request, registry: Registry) -> tuple[Literal["base", "joint"] | None, str | None]:
