@@ -37,9 +37,9 @@ method was compared on them.
   closed-book row carries the answer of another question of its kind, so that samples at temperature 1 differ.
 - **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows. Reasoning and
   answer of the reference come from two other questions, so that nothing but copying can be learnt from them.
-- **Skills** are measured, never trained on afterwards. {hard:.0%} of the rows of {hard_skills} of them are longer than any
-  that pre-training showed. Pre-training holds one more (look-ups in a table) that the smaller sizes stay near chance at;
-  it is not measured.
+- **Skills** are measured, never trained on afterwards. {hard:.0%} of the rows of {hard_skills} of them are longer than
+  any that pre-training showed. Pre-training holds one more (look-ups in a table); it is not measured, because the
+  smaller sizes stay near chance at it.
 - Formulas are written with a space between elements (`Al2 O3`), strands and site rows with one between letters, so that
   one symbol is one or two tokens.
 """
