@@ -136,7 +136,7 @@ def resume(
     data_root: DataRoot = None,
     include_path: IncludePath = None,
     offline: Offline = False,
-    device: Device = "cpu",
+    device: Annotated[str | None, typer.Option("--device", help="Torch device; by default the run's own.")] = None,
     threads: Threads = None,
     checkpoint_every: CheckpointEvery = "60s",
     keep_checkpoints: Keep = "all",
@@ -151,14 +151,13 @@ def resume(
         output=directory,
         data_root=data_root,
         include_paths=include_path or (),
-        device=device,
         threads=threads,
         offline=offline,
         progress=not quiet,
         checkpoint_every=checkpoint_every,
         keep_checkpoints=keep_checkpoints,
     )
-    return resume_command(directory, execution, json)
+    return resume_command(directory, execution, device, json)
 
 
 ListKind = Literal["methods", "modifiers", "tasks", "sequences", "suites", "models", "profiles", "recipes"]

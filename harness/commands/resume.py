@@ -18,19 +18,20 @@ from cl_bench.harness.run_directory import MANIFEST, read_spec
 from cl_bench.harness.spec import Execution
 
 
-def resume_command(directory: Path, execution: Execution, json: bool) -> int:
+def resume_command(directory: Path, execution: Execution, device: str | None, json: bool) -> int:
     """Resume and print; returns the exit code.
 
     Args:
         directory: Run directory.
         execution: Where and how; data root and include paths that it lacks are those of the run's last session.
+        device: Torch device; None: that of the last session, for another one would give other numbers.
         json: Print one line of JSON.
 
     Raises:
         StoreError: Not a run directory, or models, data or sources are not those of the run.
     """
     spec = read_spec(directory)
-    execution = replace(_as_before(directory, execution), output=directory.resolve().parents[2])
+    execution = replace(as_before(directory, execution, device), output=directory.resolve().parents[2])
     prepare_libraries(execution)
     from cl_bench.harness.resolve import changes
 
@@ -49,10 +50,10 @@ def resume_command(directory: Path, execution: Execution, json: bool) -> int:
     return report(outcomes, json)
 
 
-def _as_before(directory: Path, execution: Execution) -> Execution:
-    """Places that were not given anew, from the run's manifest."""
+def as_before(directory: Path, execution: Execution, device: str | None) -> Execution:
+    """The execution with what was not given anew from the run's manifest: places and the device."""
     before = _last_execution(directory)
-    updates: dict[str, Any] = {}
+    updates: dict[str, Any] = {"device": device or before.get("device") or execution.device}
     for name in ("data_root", "gold_ids"):
         if getattr(execution, name) is None and before.get(name):
             updates[name] = Path(before[name])
