@@ -132,7 +132,7 @@ class EvaluationSpec(_Spec):
         rows: Most rows of each task; None for all.
         ood_rows: Most out-of-distribution rows of each task; None for all, 0 for none.
         suite_rows: Most rows of each retention task; None for what the suite's tier says.
-        system_prompt: System turn put before each evaluation prompt that has none; None for no such turn.
+        system_prompt: System turn of every prompt, in training too, in place of the task's own; None keeps that.
     """
 
     split: EvaluationSplit = "test"

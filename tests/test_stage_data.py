@@ -54,6 +54,9 @@ def test_epochs_hold_for_a_union_only_where_all_parts_say_the_same() -> None:
 def test_overlap_counts_trained_questions_and_those_inside_generated_texts() -> None:
     rows = toy_examples(6)
     column = TaskColumn(Column("toy", "sequence", 0.0, 6, "accuracy"), TASKS["one"], tuple(rows))
-    generated = [{"text": f"So what is  {rows[4].question.upper()}\nIt is 20."}, {"text": None}]
+    generated: list[dict[str, str | None]] = [
+        {"text": f"So what is  {rows[4].question.upper()}\nIt is 20."},
+        {"text": None},
+    ]
     assert overlap(toy_stage(rows[:2]), (), [column]) == {"toy": 2}
     assert overlap(toy_stage(rows[:2]), generated, [column]) == {"toy": 3}

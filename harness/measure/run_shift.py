@@ -1,4 +1,4 @@
-"""How far a stage moved the model: KL on the base's own answers and on the model's own, and NLL of the data."""
+"""How far a stage moved the model: KL on the base's own answers, on the model's own and on those of the row before."""
 
 from __future__ import annotations
 
