@@ -57,7 +57,10 @@ def process(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("CL_BENCH_CACHE", str(cache))
 
     def start(*arguments: str, cwd: Path) -> Done:
-        return subprocess.run([*_MODULE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=280)
+        # An explicit environment: readline, which pytest loads, leaves a COLUMNS of its own in the inherited one.
+        return subprocess.run(
+            [*_MODULE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=280, env=dict(os.environ)
+        )
 
     return start
 
