@@ -56,7 +56,7 @@ class SynthSelfSettings(TrainingSettings):
         0.7, "Sampling temperature of the aligner.", unit="1", source=_PAPER, inferred=True, ge=0
     )
     max_completion_length: int = setting(
-        1024, "Longest rewrite; longer ones count as truncated.", unit="tokens", source="SDFT code", inferred=True
+        1024, "Longest rewrite; longer ones count as truncated.", unit="tokens", source="SDFT code", inferred=True, ge=1
     )
     leak_phrases: tuple[str, ...] = setting(
         ("reference", "provided answer", "possible response", "example response", "given response"),
@@ -139,14 +139,17 @@ def _report_generation(adaptation: Adaptation, rows: Sequence[dict[str, Any]], c
     passes = tokens + sum(row["prompt_tokens"] for row in rows)
     adaptation.generated_tokens["aligner"] = tokens
     adaptation.flops["data_generation"] = forward_flops(context.aligner_parameters(), passes)
-    adaptation.data_generation = {
-        "first_sample_accuracy": sum(row["first_correct"] for row in rows) / len(rows),
-        "first_sample_accepted": sum(row["first_accepted"] for row in rows) / len(rows),
-        "accepted_share": len(accepted) / len(rows),
-        "mean_candidates": sum(row["candidate"] for row in accepted) / max(len(accepted), 1),
-        "edit_similarity": sum(row["similarity"] for row in accepted) / max(len(accepted), 1),
-        "identical_to_demonstration": sum(row["similarity"] == 1.0 for row in accepted) / max(len(accepted), 1),
+    # A row that was never sampled says nothing about the aligner, and a mean of nothing is absent, no zero.
+    sampled = [row for row in rows if row["prompt_tokens"]]
+    values: dict[str, list[float]] = {
+        "first_sample_accuracy": [row["first_correct"] for row in sampled],
+        "first_sample_accepted": [row["first_accepted"] for row in sampled],
+        "accepted_share": [row["text"] is not None for row in rows],
+        "mean_candidates": [row["candidate"] for row in accepted],
+        "edit_similarity": [row["similarity"] for row in accepted],
+        "identical_to_demonstration": [row["similarity"] == 1.0 for row in accepted],
     }
+    adaptation.data_generation = {name: sum(found) / len(found) for name, found in values.items() if found}
     if adaptation.data_generation["accepted_share"] < _FAR_FROM_ACCEPTED:
         share = adaptation.data_generation["accepted_share"]
         adaptation.warnings.append(f"only {share:.0%} of the prompts have an accepted rewrite: a biased selection")

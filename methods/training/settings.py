@@ -25,7 +25,11 @@ class TrainingSettings(MethodSettings):
     weight_decay: float = setting(0.0, "AdamW weight decay.", unit="1", source=_DEFAULT, inferred=True, ge=0)
     max_grad_norm: float = setting(1.0, "Gradient clipping norm.", unit="1", source=_DEFAULT, inferred=True, gt=0)
     max_length: int = setting(
-        1024, "Longest training sequence; longer rows are dropped and counted.", unit="tokens", source="trl.SFTConfig"
+        1024,
+        "Longest training sequence; longer rows are dropped and counted.",
+        unit="tokens",
+        source="trl.SFTConfig",
+        ge=1,
     )
 
     def for_stage(self, stage: Stage) -> TrainingSettings:

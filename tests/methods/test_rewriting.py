@@ -12,6 +12,7 @@ import pytest
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.base import Stage
+from cl_bench.methods.synthself import SynthSelf, SynthSelfSettings
 from cl_bench.methods.training.rewriting import RewriteSettings, generate_rewrites
 from cl_bench.tasks.base import Example
 from tests.support import TinyContext, tiny_model, toy_examples, toy_score
@@ -98,3 +99,28 @@ def test_cache_serves_the_same_stage_alone(name: str, calls: list[int], tmp_path
     script = Scripted([("still 0", "eos")])
     rewrites(tmp_path, stage_of(row, name=name), script)
     assert [asked for asked in script.asked if asked] == calls
+
+
+def test_accuracy_of_the_aligner_is_of_rows_that_were_sampled(tmp_path: Path) -> None:
+    rows = toy_examples(3)  # answers 0, 2, 6
+    long = replace(rows[2], demonstration="long " * 60)
+    context = ScriptedContext(tmp_path, aligner=tiny_model(1))
+    context.script = Scripted([("it is 0", "eos"), ("it is 7", "eos")], [("it is 8", "eos")])
+    settings = SynthSelfSettings(candidates=2, max_completion_length=20, rewrite_template=SETTINGS.template, epochs=1)
+    adaptation = SynthSelf(settings).adapt(tiny_model(0), stage_of(rows[0], rows[1], long), context)
+    found = adaptation.data_generation
+    assert found["first_sample_accuracy"] == found["first_sample_accepted"] == 0.5
+    assert found["accepted_share"] == pytest.approx(1 / 3)
+    assert found["mean_candidates"] == 1
+    assert adaptation.rejected == {"aligner_prompt_too_long": 1, "wrong": 2, "dropped_rows": 2}
+    assert adaptation.generated_tokens == {"aligner": 6}
+
+
+def test_nothing_accepted_leaves_no_zeros_behind(tmp_path: Path) -> None:
+    context = ScriptedContext(tmp_path, aligner=tiny_model(1))
+    context.script = Scripted([("no", "eos")])
+    settings = SynthSelfSettings(
+        candidates=1, max_completion_length=20, rewrite_template=SETTINGS.template, epochs=1, unaccepted="gold"
+    )
+    found = SynthSelf(settings).adapt(tiny_model(0), stage_of(*toy_examples(1)), context).data_generation
+    assert found == {"first_sample_accuracy": 0.0, "first_sample_accepted": 0.0, "accepted_share": 0.0}
