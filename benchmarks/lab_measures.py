@@ -119,8 +119,8 @@ def conditioning(model: ChatModel, rows_each: int = 40) -> dict[str, float]:
 
 
 def _spread(rows: Sequence[Example], n: int) -> list[Example]:
-    step = max(1, len(rows) // n)
-    return list(rows[::step])[:n]
+    """``n`` of the rows at random, the same ones every time (a stride would keep step with the kinds)."""
+    return random.Random(n).sample(list(rows), n)
 
 
 def _other_of_kind(rows: Sequence[Example]) -> list[Example]:
