@@ -21,10 +21,10 @@ from cl_bench.methods.training.ledger import Ledger
 BACKEND = "local"
 
 
-def backend_version() -> str:
-    """Versions of what computes, as they enter cache keys."""
-    names = ("torch", "transformers")
-    return " ".join(f"{name}={metadata.version(name)}" for name in names) + f" {platform.machine()}"
+def backend_version(device: str) -> str:
+    """Versions of what computes, and on what kind of device, as they enter cache keys."""
+    versions = [f"{name}={metadata.version(name)}" for name in ("torch", "transformers")]
+    return " ".join([*versions, platform.machine(), device.split(":")[0]])
 
 
 def sampler_for(model: ChatModel, precision: Precision) -> Sampler:
@@ -70,7 +70,7 @@ class RunContext(Context):
         self.seed, self.precision = spec.seed, spec.precision
         self.scratch, self.cache, self.progress = scratch, cache, progress
         self.checkpoints, self.modifiers, self.ledger = checkpoints, modifiers, Ledger()
-        self.backend, self.backend_version = BACKEND, backend_version()
+        self.backend, self.backend_version = BACKEND, backend_version(device)
         self._spec, self._stage, self._device = spec, stage, device
         self._previous, self._original, self._after_step = previous, original, after_step
         self._aligner: ChatModel | None = None

@@ -24,6 +24,7 @@ REPORT = "report.md"
 DONE = "done.json"
 ADAPTATION = "adaptation.json"
 SHIFT = "shift.json"
+COLLAPSE = "collapse.json"
 MID = "mid"
 STAGES = "stages"
 WITHIN = "within"
@@ -131,6 +132,10 @@ class RunView:
     def adaptations(self) -> dict[str, dict[str, Any]]:
         """Content of ``adaptation.json`` by stage, for the stages that trained."""
         return self._by_stage(ADAPTATION)
+
+    def signs_of_collapse(self) -> dict[str, list[str]]:
+        """Signs of collapse by stage; empty lists where there are none."""
+        return {row: found["signs"] for row, found in self._by_stage(COLLAPSE).items()}
 
     def shifts(self) -> dict[str, dict[str, Any]]:
         """Content of ``shift.json`` by stage, where it was measured."""

@@ -15,6 +15,7 @@ from cl_bench.harness.cache import Cache
 from cl_bench.harness.context import RunContext
 from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError
 from cl_bench.harness.manifest import ManifestRecorder
+from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
@@ -27,6 +28,7 @@ from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
     ADAPTATION,
     CHECKPOINT,
+    COLLAPSE,
     MATRIX,
     METRICS,
     REPORT,
@@ -235,6 +237,17 @@ class _Run:
         # A stage's row lies in the stage itself, so that the matrix can always be put together again.
         cells = {column: asdict(self.matrix.cell(name, column)) for column in results}
         self.store.write_json(self._in_stage(index, name, _CELLS), cells)
+        self._flag_collapse(index, name, {column: shares(result.samples) for column, result in results.items()})
+
+    def _flag_collapse(self, index: int, name: str, now: dict[str, dict[str, float]]) -> None:
+        signs: list[str] = []
+        if index:
+            before = self.store.read_json(self._in_stage(0, BASE_ROW, COLLAPSE))["shares"]
+            signs = signs_of_collapse(now, before, learned_columns(self.spec)[name])
+        self.store.write_json(self._in_stage(index, name, COLLAPSE), {"shares": now, "signs": signs})
+        for sign in signs:
+            self.store.event("collapse", stage=name, sign=sign)
+            self.progress.note(f"{name}: {sign}")
 
     def _within(self, index: int, name: str, student: ChatModel, step: int) -> None:
         if self.spec.eval_every is None or step % self.spec.eval_every:

@@ -245,6 +245,7 @@ def warnings(view: RunView) -> list[str]:
     state, reason = view.status.get("state", "not started"), view.status.get("reason")
     sentences = [] if state == "done" else [f"the run is {state}" + (f": {reason}" if reason else "")]
     sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
+    sentences += [f"{stage}: {sign}" for stage, signs in view.signs_of_collapse().items() for sign in signs]
     return [*sentences, *rejected_sentences(view), *_skipped_sentences(view.matrix)]
 
 

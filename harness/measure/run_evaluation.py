@@ -120,7 +120,7 @@ class RunEvaluator:
                 generation=generation,
                 dtype=self._spec.precision.generation,
                 backend=BACKEND,
-                backend_version=backend_version(),
+                backend_version=backend_version(str(model.model.device)),
                 batch_plan={"batch_size": self._spec.evaluation_batch_size},
             )
 
