@@ -98,7 +98,7 @@ def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], nam
     every = sum(kind.nature == "rule" for domain in DOMAINS for kind in kinds_of(domain))
     return (
         name, f"{measured[name]['parameters']:,}", f"{shape['width']} x {shape['layers']}", shape["house"],
-        f"{shape['fact_share']:.0%}", f"{rules} of {every}", str(shape["steps"]),
+        f"{shape['fact_share']:.0%}", f"{rules} of {every}", " + ".join(str(p["steps"]) for p in shape["phases"]),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import json
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,7 +94,7 @@ def build(
     Args:
         name: ``lab-s``, ``lab-m``, ``lab-l``, ``lab-xl`` or ``lab-alt``.
         out_dir: Folder for weights (bf16), config and tokenizer.
-        steps: Stop after so many steps of the recipe's schedule; None for all of it.
+        steps: Stop after so many steps of the recipe's phases; None for all of them.
         seed: Seed of the initial weights and of the rows.
         progress: Called after every step.
 
@@ -106,18 +107,48 @@ def build(
     torch.manual_seed(seed)
     tokenizer = build_tokenizer()
     model = new_model(recipe, name, tokenizer)
-    rows = _Counted(Corpus(teaching_of(name), seed=seed + 1))
-    total = int(recipe["models"][name]["steps"])
-    count = total if steps is None else min(steps, total)
-    batches = token_batches(iter(rows), tokenizer, recipe["tokens_per_step"], seed)
     started = time.monotonic()
-    losses, tokens = _fit(model, batches, recipe, name, total, count, progress)
+    losses, tokens, counts = pretrain(model, tokenizer, recipe, name, seed, steps, progress)
     _save(model, tokenizer, Path(out_dir))
     tail = losses[-50:]
     return BuildReport(
-        name, sum(p.numel() for p in model.parameters()), count, tokens, time.monotonic() - started,
-        sum(tail) / max(len(tail), 1), rows.counts,
+        name, sum(p.numel() for p in model.parameters()), len(losses), tokens, time.monotonic() - started,
+        sum(tail) / max(len(tail), 1), counts,
     )  # fmt: skip
+
+
+def pretrain(
+    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, recipe: dict[str, Any], name: str, seed: int,
+    steps: int | None, progress: Progress | None, first_phase: int = 0,
+) -> tuple[list[float], int, dict[str, int]]:  # fmt: skip
+    """Run the phases of a model's recipe from ``first_phase`` on; returns losses, tokens and rows by source.
+
+    Each phase has its own rows, schedule and optimizer, and begins from weights rounded to bf16, so that a phase can be
+    run from the saved result of the one before.
+    """
+    losses: list[float] = []
+    tokens = 0
+    counts: Counter[str] = Counter()
+    left = steps
+    for index, phase in list(enumerate(recipe["models"][name]["phases"]))[first_phase:]:
+        count = phase["steps"] if left is None else min(left, phase["steps"])
+        rows = _Counted(Corpus(teaching_of(name), seed=seed + 1 + 100 * index))
+        batches = token_batches(iter(rows), tokenizer, recipe["tokens_per_step"], seed + 100 * index)
+        found, seen = _fit(model, batches, recipe["optimizer"], phase, count, progress)
+        losses += found
+        tokens += seen
+        counts.update(rows.counts)
+        _round_weights(model)
+        left = None if left is None else left - count
+    return losses, tokens, dict(counts)
+
+
+def _round_weights(model: Qwen2ForCausalLM) -> None:
+    import torch
+
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.to(torch.bfloat16))
 
 
 def new_model(recipe: dict[str, Any], name: str, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
@@ -213,14 +244,13 @@ def _optimizers(model: Qwen2ForCausalLM, lr: float, settings: dict[str, Any]) ->
 
 
 def _fit(
-    model: Qwen2ForCausalLM, batches: Iterator[tuple[torch.Tensor, torch.Tensor]], recipe: dict[str, Any], name: str,
-    total: int, count: int, progress: Progress | None,
+    model: Qwen2ForCausalLM, batches: Iterator[tuple[torch.Tensor, torch.Tensor]], settings: dict[str, Any],
+    phase: dict[str, Any], count: int, progress: Progress | None,
 ) -> tuple[list[float], int]:  # fmt: skip
-    """Train for ``count`` steps of a schedule of ``total``; returns the losses and the number of tokens."""
+    """Train for the first ``count`` steps of a phase; returns the losses and the number of tokens."""
     import torch
 
-    settings = recipe["optimizer"]
-    peak = float(recipe["models"][name]["lr"])
+    peak, total = float(phase["lr"]), int(phase["steps"])
     optimizers = _optimizers(model, peak, settings)
     autocast = sum(p.numel() for p in model.parameters()) >= AUTOCAST_FROM
     losses: list[float] = []
