@@ -20,7 +20,8 @@ from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
-from cl_bench.harness.measure.run_shift import TokenRow, measure_shift, sampled_rows
+from cl_bench.harness.measure.run_shift import measure_shift, sampled_rows
+from cl_bench.harness.measure.shift import TokenRow
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
 from cl_bench.harness.progress import SilentProgress
@@ -217,7 +218,7 @@ class _Run:
         seconds: float,
         context: RunContext,
     ) -> None:
-        found = overlap(stage, context.ledger, self.evaluator.task_columns)
+        found = overlap(stage, context.ledger, self.evaluator.questions())
         for column, count in found.items():
             if count:
                 adaptation.warnings.append(f"{count} evaluated rows of {column} are also trained on")

@@ -8,10 +8,10 @@ from typing import Any
 
 from cl_bench.harness.errors import DataError
 from cl_bench.harness.measure.evaluation import with_system_prompt
-from cl_bench.harness.measure.run_evaluation import TaskColumn
 from cl_bench.harness.spec import RunSpec, StageSpec
 from cl_bench.methods.base import Stage
 from cl_bench.tasks.base import Example, Task
+from cl_bench.tasks.sources.splits import normalised
 
 
 def make_stage(spec: RunSpec, index: int, name: str, parts: Sequence[StageSpec], tasks: Mapping[str, Task]) -> Stage:
@@ -43,16 +43,29 @@ def chosen_rows(examples: Sequence[Example], rows: int | None, seed: int) -> lis
     return order if rows is None else order[:rows]
 
 
-def overlap(stage: Stage, generated: Iterable[Mapping[str, Any]], columns: Sequence[TaskColumn]) -> dict[str, int]:
-    """Evaluated rows by column whose question, normalised, is also trained on, or stands in a generated text."""
-    trained = {_normalised(example.question) for example in stage.examples}
+def overlap(
+    stage: Stage, generated: Iterable[Mapping[str, Any]], evaluated: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    """Evaluated rows by column whose question is also trained on, or stands in a generated text.
+
+    Case, white space and the words "Question:" and "Answer:" around a question make no difference.
+
+    Args:
+        stage: Its rows' questions.
+        generated: Generated rows; their ``text``.
+        evaluated: Questions of the evaluated rows by column.
+    """
+    trained = {_bare(example.question) for example in stage.examples}
     # One text to search in; a line break ends each, which no normalised question holds.
-    texts = "\n".join(_normalised(str(row["text"])) for row in generated if row.get("text"))
-    found = {}
-    for item in columns:
-        questions = [_normalised(example.question) for example in item.examples]
-        found[item.column.name] = sum(question in trained or question in texts for question in questions)
-    return found
+    texts = "\n".join(normalised(str(row["text"])) for row in generated if row.get("text"))
+    return {
+        column: sum(_bare(question) in trained or _bare(question) in texts for question in questions)
+        for column, questions in evaluated.items()
+    }
+
+
+def _bare(question: str) -> str:
+    return normalised(question).removeprefix("question:").removesuffix("answer:").strip()
 
 
 def _with_system(example: Example, spec: RunSpec) -> Example:
@@ -62,7 +75,3 @@ def _with_system(example: Example, spec: RunSpec) -> Example:
     return Example(
         example.task, example.id, messages, example.demonstration, example.answer, example.choices, example.meta
     )
-
-
-def _normalised(text: str) -> str:
-    return " ".join(text.lower().split())

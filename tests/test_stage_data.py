@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cl_bench.harness.measure.matrix import Column
-from cl_bench.harness.measure.run_evaluation import TaskColumn
 from cl_bench.harness.spec import StageSpec
 from cl_bench.harness.stage_data import make_stage, overlap
 from cl_bench.tasks.base import Example, Score, Task
@@ -53,10 +51,10 @@ def test_epochs_hold_for_a_union_only_where_all_parts_say_the_same() -> None:
 
 def test_overlap_counts_trained_questions_and_those_inside_generated_texts() -> None:
     rows = toy_examples(6)
-    column = TaskColumn(Column("toy", "sequence", 0.0, 6, "accuracy"), TASKS["one"], tuple(rows))
+    evaluated = {"toy": [row.question for row in rows], "suite": [f"Question: {rows[1].question}\nAnswer:", "else?"]}
     generated: list[dict[str, str | None]] = [
         {"text": f"So what is  {rows[4].question.upper()}\nIt is 20."},
         {"text": None},
     ]
-    assert overlap(toy_stage(rows[:2]), (), [column]) == {"toy": 2}
-    assert overlap(toy_stage(rows[:2]), generated, [column]) == {"toy": 3}
+    assert overlap(toy_stage(rows[:2]), (), evaluated) == {"toy": 2, "suite": 1}
+    assert overlap(toy_stage(rows[:2]), generated, evaluated) == {"toy": 3, "suite": 1}

@@ -54,14 +54,20 @@ class RunEvaluator:
             batch_size=spec.evaluation_batch_size,
             system_prompt=spec.evaluation.system_prompt,
         )
+        self._suite_questions = self._suite.questions()
 
     def columns(self) -> list[Column]:
         """Columns of the run's matrix, in order."""
         found = [item.column for item in self.task_columns]
         for entry in self._suite.entries:
-            rows = min((n for n in (entry.rows, self._spec.evaluation.suite_rows) if n is not None), default=0)
+            rows = len(self._suite_questions[entry.name])
             found.append(Column(entry.name, "retention", entry.chance, rows, entry.metric))
         return found
+
+    def questions(self) -> dict[str, list[str]]:
+        """Texts of the evaluated rows by column."""
+        own = {item.column.name: [example.question for example in item.examples] for item in self.task_columns}
+        return own | self._suite_questions
 
     def evaluate(
         self, model: ChatModel, progress: Progress, fingerprint: tuple[str, str] | None = None

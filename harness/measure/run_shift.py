@@ -9,7 +9,7 @@ from cl_bench.harness.context import sampler_for
 from cl_bench.harness.generation.base import GenerationSettings, Prompt
 from cl_bench.harness.measure.evaluation import no_trace, with_system_prompt
 from cl_bench.harness.measure.run_evaluation import TaskColumn
-from cl_bench.harness.measure.shift import measure_kl
+from cl_bench.harness.measure.shift import TokenRow, measure_kl
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.seeds import row_seed
 from cl_bench.harness.spec import RunSpec
@@ -17,8 +17,6 @@ from cl_bench.harness.spec import RunSpec
 SHIFT_VERSION = 1
 _ROWS = 64
 """Prompts of each task that shift is measured on: the first of the column's fixed rows."""
-
-TokenRow = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def sampled_rows(model: ChatModel, spec: RunSpec, column: TaskColumn) -> list[TokenRow]:

@@ -82,6 +82,17 @@ class SuiteRunner:
         results |= {name: self._absent_result(name, reason) for name, reason in self._absent.items()}
         return {entry.name: results[entry.name] for entry in self.entries}
 
+    def questions(self) -> dict[str, list[str]]:
+        """Texts of the chosen rows by benchmark, in the suite's order; empty where its data is absent."""
+        with _quiet():
+            self._build()
+            found: dict[str, list[str]] = {entry.name: [] for entry in self.entries}
+            for name, benchmark in self._benchmarks.items():
+                documents = list(benchmark.task.eval_docs)
+                texts = (benchmark.task.doc_to_text(documents[index]) for index in self._chosen(benchmark))
+                found[name] = [str(text) for text in texts]
+        return found
+
     def _build(self) -> None:
         for entry in self.entries:
             if entry.name in self._benchmarks or entry.name in self._absent:
