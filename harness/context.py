@@ -11,7 +11,7 @@ from cl_bench.harness.cache import Cache
 from cl_bench.harness.errors import ModelError
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import Sampler
-from cl_bench.harness.models.by_name import stored_parameters
+from cl_bench.harness.models.by_name import stored_parameters, verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.seeds import row_seed
 from cl_bench.harness.spec import ModelSpec, RunSpec
@@ -81,7 +81,7 @@ class RunContext(Context):
 
         if self._aligner is None:
             spec = self._aligner_spec()
-            self._aligner = freeze(load_folder(Path(spec.source), spec.name, self._device))
+            self._aligner = freeze(load_folder(verified_folder(spec), spec.name, self._device))
         return self._aligner
 
     def aligner_fingerprint(self) -> str:
@@ -90,7 +90,7 @@ class RunContext(Context):
 
     def aligner_parameters(self) -> int:
         """Weights in the aligner's files; loads nothing."""
-        return stored_parameters(Path(self._aligner_spec().source))
+        return stored_parameters(verified_folder(self._aligner_spec()))
 
     def scorer_identity(self) -> str:
         """Identity of the run's tasks."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cl_bench.harness.errors import ModelError, StoreError
-from cl_bench.harness.measure.matrix import BASE_ROW
+from cl_bench.harness.errors import StoreError
+from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
-from cl_bench.harness.models.fingerprint import model_fingerprint, tokenizer_fingerprint, weights_fingerprint
+from cl_bench.harness.models.fingerprint import tokenizer_fingerprint, weights_fingerprint
 from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.run_directory import CHECKPOINT
 from cl_bench.harness.store import Store
@@ -29,18 +29,11 @@ class RunModels:
         from cl_bench.harness.models.load import load_folder
 
         spec = self._store.spec.model
-        folder = self._base_folder()
-        if model_fingerprint(folder) != spec.fingerprint:
-            raise ModelError(
-                f"the files of {spec.name} have changed since the run was planned",
-                why=f"{folder} no longer hashes to {spec.fingerprint[:8]}",
-                hint="put the files back, or start a new run",
-            )
-        return load_folder(folder, spec.name, self._device)
+        return load_folder(verified_folder(spec), spec.name, self._device)
 
     def base_fingerprint(self) -> tuple[str, str]:
         """Hashes of the untouched model's weights and of its tokenizer."""
-        folder = self._base_folder()
+        folder = verified_folder(self._store.spec.model)
         return weights_fingerprint(folder), tokenizer_fingerprint(folder)
 
     def after_stage(self, index: int, frozen: bool = False) -> ChatModel:
@@ -65,14 +58,3 @@ class RunModels:
         """Save weights (fp32 safetensors), configuration and tokenizer."""
         model.model.save_pretrained(folder)
         model.tokenizer.save_pretrained(folder)
-
-    def _base_folder(self) -> Path:
-        spec = self._store.spec.model
-        folder = Path(spec.source)
-        if not folder.is_dir():
-            from cl_bench.harness.models.load import resolve_model
-
-            folder = resolve_model(spec.name).path
-        if not folder.is_dir():
-            raise ModelError(f"the files of {spec.name} are gone", hint=f"{BASE_ROW} was loaded from {spec.source}")
-        return folder

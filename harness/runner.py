@@ -45,6 +45,7 @@ from cl_bench.harness.stage_data import make_stage, overlap
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.harness.store import State, Store
 from cl_bench.methods.base import Adaptation, Method, Modifier, Progress, Stage
+from cl_bench.tasks.base import Task
 
 _STATE = "state"
 _CELLS = "eval/cells.json"
@@ -96,17 +97,23 @@ class _Run:
             torch.set_num_threads(execution.threads)
         self.manifest = ManifestRecorder(store, execution)
         self.cache = Cache()
-        options = data_options(self.spec.data, execution)
-        self.tasks = {task.name: registry.task(task.name, options) for task in self.spec.tasks}
-        self.evaluator = RunEvaluator(self.spec, self.tasks, options, self.cache)
         self.models = RunModels(store, execution.device)
-        self.matrix = Matrix(self.evaluator.columns())
+        self.tasks: dict[str, Task] = {}
+        self.evaluator: RunEvaluator
+        self.matrix: Matrix
         self._base_rows: dict[str, list[TokenRow]] | None = None
+
+    def _prepare(self) -> None:
+        options = data_options(self.spec.data, self.execution)
+        self.tasks = {task.name: self.registry.task(task.name, options) for task in self.spec.tasks}
+        self.evaluator = RunEvaluator(self.spec, self.tasks, options, self.cache)
+        self.matrix = Matrix(self.evaluator.columns())
 
     def carry_out(self) -> RunResult:
         state: State = "failed"
         try:
             self.store.status("running")
+            self._prepare()
             self._base_row()
             state = self._stages()
             self._conclude(state)

@@ -34,6 +34,22 @@ def refind(model: ModelSpec, offline: bool) -> ModelSpec:
     return find_model(source, offline).model_copy(update={"name": model.name})
 
 
+def verified_folder(model: ModelSpec, offline: bool = True) -> Path:
+    """The folder of a recorded model, after its content was compared with what was recorded.
+
+    Raises:
+        ModelError: It is gone, or its files are not the recorded ones.
+    """
+    found = refind(model, offline)
+    if found.fingerprint != model.fingerprint:
+        raise ModelError(
+            f"the files of {model.name} have changed since the run was planned",
+            why=f"{found.source} no longer hashes to {model.fingerprint[:8]}",
+            hint="put the files back, or start a new run",
+        )
+    return Path(found.source)
+
+
 def model_request(model: ModelSpec) -> str:
     """What to pass as ``--model`` to get a recorded model again."""
     from cl_bench.harness.models.fetch import FETCHABLE
