@@ -200,7 +200,7 @@ class TrainingMixin:
         if not torch.isfinite(loss.detach()):
             step = self._trainer().state.global_step + 1
             raise DivergedError(
-                f"the loss became {float(loss)} in stage {session.stage.name}, step {step}",
+                f"the loss became {float(loss.detach())} in stage {session.stage.name}, step {step}",
                 hint="lower learning_rate, or look at the rows in the stage's data folder",
             )
         return (loss, None) if return_outputs else loss
