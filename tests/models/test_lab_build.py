@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2ForCausalLM
 
 from cl_bench.harness.models import lab_build
 from cl_bench.harness.models.lab import LAB_MODELS, lab_path, next_size_up
@@ -111,7 +111,7 @@ def test_a_phase_can_start_from_the_saved_one_before(tokenizer, tmp_path: Path) 
     losses, _, _ = lab_build.pretrain(half, tokenizer, recipe, "lab-s", 0, 4, None)
     assert len(losses) == 4
     lab_build._save(half, tokenizer, tmp_path)
-    again = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
+    again = Qwen2ForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
     again.set_attn_implementation("eager")
     lab_build.pretrain(again, tokenizer, recipe, "lab-s", 0, None, None, first_phase=1)
     for one, other in zip(whole.parameters(), again.parameters(), strict=True):
