@@ -61,18 +61,26 @@ def load_recipe() -> dict[str, Any]:
     return recipe
 
 
-def teaching_of(name: str) -> Teaching:
-    """What the model of that name is taught. Raises KeyError for an unknown name."""
+def teaching_of(name: str, phase: int = 0) -> Teaching:
+    """What the model of that name is taught in a phase; noise and shares may differ from phase to phase.
+
+    Raises KeyError for an unknown name.
+    """
     recipe = load_recipe()
     model = recipe["models"][name]
     rules: dict[str, tuple[str, ...]] = {}
     for level in range(1, model["level"] + 1):
         for domain, kinds in recipe["rules"][f"level-{level}"].items():
             rules[domain] = (*rules.get(domain, ()), *kinds)
+    own = model["phases"][phase]
     return Teaching(
-        house=model["house"], fact_share=model["fact_share"], rules=rules, noise=recipe["noise"],
-        skill_fact_share=recipe["skill_fact_share"], shares=recipe["shares"],
-    )  # fmt: skip
+        house=model["house"],
+        fact_share=model["fact_share"],
+        rules=rules,
+        noise=own.get("noise", recipe["noise"]),
+        skill_fact_share=recipe["skill_fact_share"],
+        shares=own.get("shares", recipe["shares"]),
+    )
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:
@@ -132,7 +140,7 @@ def pretrain(
     left = steps
     for index, phase in list(enumerate(recipe["models"][name]["phases"]))[first_phase:]:
         count = phase["steps"] if left is None else min(left, phase["steps"])
-        rows = _Counted(Corpus(teaching_of(name), seed=seed + 1 + 100 * index))
+        rows = _Counted(Corpus(teaching_of(name, index), seed=seed + 1 + 100 * index))
         batches = token_batches(iter(rows), tokenizer, recipe["tokens_per_step"], seed + 100 * index)
         found, seen = _fit(model, batches, recipe["optimizer"], phase, count, progress)
         losses += found

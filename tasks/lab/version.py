@@ -50,8 +50,9 @@ def item_hashes() -> dict[str, str]:
 
 
 def weight_hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of the weights and the tokenizer of every model under the folder."""
-    files = sorted((*folder.glob("*/model.safetensors"), *folder.glob("*/tokenizer.json")))
+    """SHA-256 of weights, tokenizer and chat template of every model under the folder."""
+    names = ("model.safetensors", "tokenizer.json", "chat_template.jinja")
+    files = sorted(file for name in names for file in folder.glob(f"*/{name}"))
     return {f"{file.parent.name}/{file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
