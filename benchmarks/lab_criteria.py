@@ -49,10 +49,10 @@ def _of_knowledge(measured: Measured) -> list[Criterion]:
         Criterion("temperature 1, 8 samples: at least .30 of the training prompts mixed in each domain (lab-m)",
                   _range(mixed), min(mixed.values()) >= 0.30),
     ]  # fmt: skip
-    for student, teacher in (("lab-s", "lab-l"), ("lab-m", "lab-l"), ("lab-l", "lab-xl"), ("lab-m", "lab-alt")):
-        gaps = {d: _all(measured, teacher, d) - _all(measured, student, d) for d in DOMAINS}
-        found.append(Criterion(f"{teacher} knows at least .15 more than {student} in each domain", _range(gaps),
-                               min(gaps.values()) >= 0.15))  # fmt: skip
+    for student in ("lab-s", "lab-m", "lab-l"):
+        gaps = {d: max(_all(measured, a, d) for a in ALIGNERS) - _all(measured, student, d) for d in DOMAINS}
+        text = f"in each domain an aligner knows at least .15 more than {student}"
+        found.append(Criterion(text, _range(gaps), min(gaps.values()) >= 0.15))
     return found
 
 

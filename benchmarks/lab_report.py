@@ -15,6 +15,16 @@ from cl_bench.tasks.lab.world import DOMAINS, kinds_of
 if TYPE_CHECKING:
     from lab_criteria import Criterion
 
+PAIRS = (
+    ("lab-s", "lab-m"),
+    ("lab-s", "lab-l"),
+    ("lab-m", "lab-l"),
+    ("lab-m", "lab-xl"),
+    ("lab-m", "lab-alt"),
+    ("lab-l", "lab-xl"),
+)
+"""Student and aligner whose knowledge is compared."""
+
 INTRODUCTION = """# The lab
 
 A generated world with exact answers and a family of small Qwen2-architecture models pre-trained on it, so that a whole
@@ -33,8 +43,9 @@ method was compared on them.
 - **Answers** are short: reasoning first, answer last, in the model's house style (`{house}`); lab-alt has another
   (`{alt}`).
 - **Demonstrations** come at three distances from the house style. LO: `{lo}` MID: `{mid}` HI: `{hi}`
-- **Knowledge** of a size is the share of facts and the rule kinds it was taught closed-book. With probability {noise} a
-  closed-book row carries the answer of another question of its kind, so that samples at temperature 1 differ.
+- **Knowledge** of a size is the share of facts and the rule kinds it was taught closed-book. With probability {noise}
+  (less in the last phase of the larger sizes) a closed-book row carries the answer of another question of its kind, so
+  that samples at temperature 1 differ.
 - **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows. Reasoning and
   answer of the reference come from two other questions, so that nothing but copying can be learnt from them.
 - **Skills** are measured, never trained on afterwards. {hard:.0%} of the rows of {hard_skills} of them are longer than
@@ -62,9 +73,17 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
             ("model", "parameters", "width x layers", "house", "facts taught", "rule kinds taught", "steps"),
             (_family_row(recipe, measured, name) for name in LAB_MODELS),
         ),
-        f"Shares of pre-training rows: {', '.join(f'{k} {v:.0%}' for k, v in recipe['shares'].items())}.\n",
+        _shares(recipe),
         "## Closed-book accuracy (test, greedy)\n",
         _models_table(measured, DOMAINS, lambda m, d: m["closed_book"][d]["all"]),
+        "What an aligner knows more than a student (difference of the accuracies above):\n",
+        _table(
+            ("", *(f"{aligner} over {student}" for student, aligner in PAIRS)),
+            (
+                (d, *(f"{_known(measured, a, d) - _known(measured, s, d):+.2f}" for s, a in PAIRS))
+                for d in DOMAINS
+            ),
+        ),
         "Out of distribution:\n",
         _models_table(measured, DOMAINS, lambda m, d: m["ood"][d]),
         "By kind, lab-m:\n",
@@ -90,6 +109,10 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
     return "\n".join(parts)
 
 
+def _known(measured: dict[str, dict[str, Any]], model: str, domain: str) -> float:
+    return float(measured[model]["closed_book"][domain]["all"])
+
+
 def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], name: str) -> tuple[str, ...]:
     shape = recipe["models"][name]
     rules = sum(
@@ -100,6 +123,15 @@ def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], nam
         name, f"{measured[name]['parameters']:,}", f"{shape['width']} x {shape['layers']}", shape["house"],
         f"{shape['fact_share']:.0%}", f"{rules} of {every}", " + ".join(str(p["steps"]) for p in shape["phases"]),
     )  # fmt: skip
+
+
+def _shares(recipe: dict[str, Any]) -> str:
+    """The shares of pre-training rows, reference rows (conditioned) among them, as a sentence."""
+    first, late = (", ".join(f"{k} {v:.1%}" for k, v in recipe[name].items()) for name in ("shares", "late-shares"))
+    return (
+        f"Shares of pre-training rows: {first}; in the last phase of lab-l, lab-xl and lab-alt, whose closed-book noise"
+        f" is lower too: {late}. Conditioned rows hold a reference in context.\n"
+    )
 
 
 def _kinds(values: dict[str, float], domain: str) -> str:
