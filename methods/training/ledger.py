@@ -14,7 +14,7 @@ class Ledger:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
         """Start with given rows."""
-        self._rows = [dict(row) for row in rows]
+        self._rows = [_canonical(row) for row in rows]
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -26,11 +26,11 @@ class Ledger:
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one row."""
-        self._rows.append(dict(row))
+        self._rows.append(_canonical(row))
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Take over the rows of a checkpoint."""
-        self._rows = [dict(row) for row in rows]
+        self._rows = [_canonical(row) for row in rows]
 
     def digest(self) -> str:
         """SHA-256 of the rows."""
@@ -45,6 +45,11 @@ class Ledger:
         """Rows of a file written by ``write``."""
         # Not ``splitlines``: sampled text may hold other line separators, which JSON leaves as they are.
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _canonical(row: Mapping[str, Any]) -> dict[str, Any]:
+    # Rows that went through a checkpoint come back with sorted keys; all others must look the same.
+    return dict(sorted(row.items()))
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -60,6 +60,19 @@ class TrainingSession:
     settings: TrainingSettings
     teachers: dict[str, Teacher] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
+    _forward: Any = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Remember the student's forward pass: trainers put their own on the model and leave it there."""
+        self._forward = self.student.model.__dict__.get("forward")
+
+    def release(self) -> None:
+        """Give the student its own forward pass back, in evaluation mode."""
+        if self._forward is None:
+            self.student.model.__dict__.pop("forward", None)
+        else:
+            self.student.model.forward = self._forward
+        self.student.model.eval()
 
     def save(self, folder: Path) -> None:
         """Write teachers, counters, states of method and modifiers, and the ledger into a checkpoint folder."""
@@ -161,7 +174,7 @@ class TrainingMixin:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if not all(bool(torch.isfinite(p).all()) for p in session.student.model.parameters()):
             raise DivergedError(f"weights became non-finite in stage {session.stage.name}", hint="lower learning_rate")
-        session.student.model.eval()
+        session.release()
 
     def logs(self) -> list[dict[str, float]]:
         """Loss, gradient norm and learning rate by step."""

@@ -104,6 +104,22 @@ def test_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
         adapt("sdft", tmp_path)
 
 
+def test_rows_of_a_ledger_look_the_same_after_a_checkpoint(tmp_path: Path) -> None:
+    ledger = Ledger([{"text": "b", "id": "a"}])
+    ledger.append({"step": 1, "id": "c"})
+    ledger.write(tmp_path / "ledger.jsonl")
+    restored = Ledger(Ledger.read(tmp_path / "ledger.jsonl"))
+    assert [list(row.items()) for row in restored] == [list(row.items()) for row in ledger]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_trainers_leave_no_forward_pass_of_theirs_on_the_student(name: str, tmp_path: Path) -> None:
+    student = tiny_model(0)
+    make_method(name).adapt(student, toy_stage(toy_examples(4)), TinyContext(tmp_path, aligner=tiny_model(1)))
+    assert "forward" not in student.model.__dict__
+    assert not student.model.training
+
+
 def test_checkpoint_holds_no_pickled_arguments(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         adapt("sft", tmp_path, stop_at=4)
