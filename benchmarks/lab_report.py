@@ -94,6 +94,7 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
             ((s.name, s.group, s.kind.replace("_", " "), f"{s.chance:.2f}",
               *(f"{measured[m]['skills'][s.name]:.2f}" for m in LAB_MODELS)) for s in SKILLS),
         ),
+        "Choices are scored in the house style of the other four, which is not lab-alt's.\n",
         "## Use of a reference in context (greedy, training rows of all domains)\n",
         _models_table(measured, list(measured["lab-m"]["conditioning"]), lambda m, c: m["conditioning"][c]),
         "## First-sample accuracy of rewriting HI demonstrations (data generation)\n",
