@@ -128,10 +128,13 @@ def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], nam
 
 def _shares(recipe: dict[str, Any]) -> str:
     """The shares of pre-training rows, reference rows (conditioned) among them, as a sentence."""
-    first, late = (", ".join(f"{k} {v:.1%}" for k, v in recipe[name].items()) for name in ("shares", "late-shares"))
+    first, late, last = (
+        ", ".join(f"{k} {v:.1%}" for k, v in recipe[name].items())
+        for name in ("shares", "late-shares", "restating-shares")
+    )
     return (
-        f"Shares of pre-training rows: {first}; in the last phase of lab-l, lab-xl and lab-alt, whose closed-book noise"
-        f" is lower too: {late}. Conditioned rows hold a reference in context.\n"
+        f"Shares of pre-training rows: {first}; in a late phase of lab-l, lab-xl and lab-alt, whose closed-book noise is"
+        f" lower too: {late}; in the last phase of lab-xl: {last}. Conditioned rows hold a reference in context.\n"
     )
 
 

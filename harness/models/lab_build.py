@@ -61,12 +61,12 @@ def load_recipe() -> dict[str, Any]:
     return recipe
 
 
-def teaching_of(name: str, phase: int = 0) -> Teaching:
+def teaching_of(name: str, phase: int = 0, recipe: dict[str, Any] | None = None) -> Teaching:
     """What the model of that name is taught in a phase; noise and shares may differ from phase to phase.
 
     Raises KeyError for an unknown name.
     """
-    recipe = load_recipe()
+    recipe = recipe or load_recipe()
     model = recipe["models"][name]
     rules: dict[str, tuple[str, ...]] = {}
     for level in range(1, model["level"] + 1):
@@ -140,7 +140,7 @@ def pretrain(
     left = steps
     for index, phase in list(enumerate(recipe["models"][name]["phases"]))[first_phase:]:
         count = phase["steps"] if left is None else min(left, phase["steps"])
-        rows = _Counted(Corpus(teaching_of(name, index), seed=seed + 1 + 100 * index))
+        rows = _Counted(Corpus(teaching_of(name, index, recipe), seed=seed + 1 + 100 * index))
         batches = token_batches(iter(rows), tokenizer, recipe["tokens_per_step"], seed + 100 * index)
         found, seen = _fit(model, batches, recipe["optimizer"], phase, count, progress)
         losses += found
