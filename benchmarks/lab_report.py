@@ -133,8 +133,8 @@ def _shares(recipe: dict[str, Any]) -> str:
         for name in ("shares", "late-shares", "restating-shares")
     )
     return (
-        f"Shares of pre-training rows: {first}; in a late phase of lab-l, lab-xl and lab-alt, whose closed-book noise is"
-        f" lower too: {late}; in the last phase of lab-xl: {last}. Conditioned rows hold a reference in context.\n"
+        f"Shares of pre-training rows: {first}; in a late phase of lab-l, lab-xl and lab-alt, with less closed-book"
+        f" noise: {late}; in the last phase of lab-xl: {last}. Conditioned rows hold a reference in context.\n"
     )
 
 
