@@ -31,9 +31,8 @@ A generated world with exact answers and a family of small Qwen2-architecture mo
 sequence of post-training stages runs on two CPU cores in seconds and mechanisms can be studied. Lab numbers show what
 happens in the lab world; they are no language model's benchmark score.
 
-This page is written by `python benchmarks/lab_criteria.py`. Nothing in it depends on a training method: world, weights
-and item ids were accepted on the criteria below and frozen by hash (`tasks/lab/version{version}.json`) before any
-method was compared on them.
+This page is written by `python benchmarks/lab_criteria.py`. Nothing in it depends on a training method. World, weights
+and item ids are recorded by hash in `tasks/lab/version{version}.json`. {verdict}
 
 ## How it is made
 
@@ -56,13 +55,23 @@ method was compared on them.
 """
 
 
+def _verdict(criteria: Sequence[Criterion]) -> str:
+    failed = sum(not criterion.passed for criterion in criteria)
+    if not failed:
+        return "They were accepted on the\ncriteria below and frozen before any method was compared on them."
+    return (
+        f"They are **not accepted yet**: {failed} of the\n{len(criteria)} criteria below do not hold, and no method is"
+        " compared on them until all do."
+    )
+
+
 def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> str:
     """The whole page as Markdown."""
     recipe = load_recipe()
     show = {name: STYLES[name].render("3 times 4", "12") for name in ("HOUSE", "ALT", "LO", "MID", "HI")}
     parts = [
         INTRODUCTION.format(
-            version=LAB_VERSION, house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
+            version=LAB_VERSION, verdict=_verdict(criteria), house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
             hi=show["HI"], noise=recipe["noise"], conditioned=recipe["shares"]["conditioned"],
             hard=max(HARD_SHARES.values()), hard_skills=len(HARD_SHARES),
         ),
