@@ -71,7 +71,8 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
     show = {name: STYLES[name].render("3 times 4", "12") for name in ("HOUSE", "ALT", "LO", "MID", "HI")}
     parts = [
         INTRODUCTION.format(
-            version=LAB_VERSION, verdict=_verdict(criteria), house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
+            version=LAB_VERSION, verdict=_verdict(criteria),
+            house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
             hi=show["HI"], noise=recipe["noise"], conditioned=recipe["shares"]["conditioned"],
             hard=max(HARD_SHARES.values()), hard_skills=len(HARD_SHARES),
         ),
