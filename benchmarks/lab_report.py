@@ -138,13 +138,10 @@ def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], nam
 
 def _shares(recipe: dict[str, Any]) -> str:
     """The shares of pre-training rows, reference rows (conditioned) among them, as a sentence."""
-    first, late, last = (
-        ", ".join(f"{k} {v:.1%}" for k, v in recipe[name].items())
-        for name in ("shares", "late-shares", "restating-shares")
-    )
+    first, late = (", ".join(f"{k} {v:.1%}" for k, v in recipe[name].items()) for name in ("shares", "late-shares"))
     return (
-        f"Shares of pre-training rows: {first}; in a late phase of lab-l, lab-xl and lab-alt, with less closed-book"
-        f" noise: {late}; in the last phase of lab-xl: {last}. Conditioned rows hold a reference in context.\n"
+        f"Shares of pre-training rows: {first}; in the last phase of lab-l, lab-xl and lab-alt, with less closed-book"
+        f" noise: {late}. Conditioned rows hold a reference in context.\n"
     )
 
 
