@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
+from cl_bench.harness.seeds import preserved_rng
 from cl_bench.tasks.base import Example, Message, Task
 
 if TYPE_CHECKING:
@@ -231,8 +229,6 @@ _TOKENIZER_FLAGS = ("padding_side", "truncation_side", "pad_token")
 @contextmanager
 def no_trace(model: ChatModel) -> Iterator[None]:
     """Evaluate inside: evaluation mode within; random states, modes, padding and cache flags restored after."""
-    import numpy as np
-
     network, tokenizer = model.model, model.tokenizer
     modes = [(module, module.training) for module in network.modules()]
     holders = [holder for holder in (network.config, getattr(network, "generation_config", None)) if holder is not None]
@@ -240,20 +236,13 @@ def no_trace(model: ChatModel) -> Iterator[None]:
         (holder, name, getattr(holder, name)) for holder in holders for name in _CONFIG_FLAGS if hasattr(holder, name)
     ]
     flags += [(tokenizer, name, getattr(tokenizer, name)) for name in _TOKENIZER_FLAGS]
-    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    cuda_states = torch.cuda.get_rng_state_all() if cuda else []
     network.eval()
     try:
-        yield
+        with preserved_rng():
+            yield
     finally:
         for module, training in modes:
             module.training = training
         for holder, name, value in flags:
             if getattr(holder, name) != value:
                 setattr(holder, name, value)
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-        torch.set_rng_state(states[2])
-        if cuda:
-            torch.cuda.set_rng_state_all(cuda_states)
