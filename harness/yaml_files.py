@@ -28,6 +28,14 @@ class _Loader(yaml.SafeLoader):
 class _Dumper(yaml.SafeDumper):
     """Safe dumper that quotes every string that ``_Loader`` would read as a number (hex digests such as 12e45678)."""
 
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """A string; the line breaks of Unicode keep their identity in double quotes only."""
+        quoted = '"' if _LINE_BREAKS.intersection(text) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=quoted)
+
+
+_LINE_BREAKS = frozenset("\r\x85\u2028\u2029")
+_Dumper.add_representer(str, _Dumper.represent_text)
 
 # YAML 1.1 wants a dot in a float; people write 5e-5.
 _EXPONENT = re.compile(r"^[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cl_bench.harness.errors import UsageError
@@ -99,6 +99,8 @@ def test_round_trip_through_yaml_keeps_spec_and_hash() -> None:
     assert again.digest() == SPEC.digest()
 
 
+@example("\x85")
+@example({"a\u2028": ["\u2029 ", "\r", "\r\n x", "a\x85\n"]})
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
