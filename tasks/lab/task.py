@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 from cl_bench.tasks.base import Example, Score, SplitName, Task
@@ -137,20 +137,22 @@ def select_items(domain: str, split: Pool, n: int, nature: str | None = None) ->
     """
     kinds = [kind for kind in kinds_of(domain, ood=split == "ood") if nature in (None, kind.nature)]
     columns = [_kind_items(kind, split) for kind in kinds]
-    items = [item for row in zip_longest(*columns) for item in row if item is not None]
+    in_turn = (item for row in zip_longest(*columns) for item in row if item is not None)
+    items = tuple(islice(in_turn, n))
     if len(items) < n:
         raise ValueError(f"the lab's {domain} has {len(items)} rows in {split}, {n} were asked for")
-    return tuple(items[:n])
+    return items
 
 
-def _kind_items(kind: Kind, split: Pool) -> list[Item]:
+def _kind_items(kind: Kind, split: Pool) -> Iterator[Item]:
     """Items of one kind: one a key in dev, test and ood; in train every key returns in its other wordings and forms."""
-    items: dict[str, Item] = {}
+    seen: set[str] = set()
     for turn in range(2 * len(kind.phrasings) if split == "train" else 1):
         for operands in kind.operands_of(split):
             item = _item_of_turn(kind, operands, split, turn)
-            items.setdefault(item.id, item)
-    return list(items.values())
+            if item.id not in seen:
+                seen.add(item.id)
+                yield item
 
 
 def _item_of_turn(kind: Kind, operands: tuple[str, ...], split: Pool, turn: int) -> Item:
