@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.context import RunContext
 from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError
@@ -20,8 +21,7 @@ from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
-from cl_bench.harness.measure.run_shift import measure_shift, sampled_rows
-from cl_bench.harness.measure.shift import TokenRow
+from cl_bench.harness.measure.run_shift import ShiftMeter
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
 from cl_bench.harness.progress import SilentProgress
@@ -91,6 +91,7 @@ class _Run:
         self.store, self.spec, self.execution = store, store.spec, execution
         self.registry, self.progress = registry, progress
         _quiet_libraries()
+        keep_freed_memory()
         if execution.threads is not None:
             import torch
 
@@ -101,13 +102,15 @@ class _Run:
         self.tasks: dict[str, Task] = {}
         self.evaluator: RunEvaluator
         self.matrix: Matrix
-        self._base_rows: dict[str, list[TokenRow]] | None = None
+        self.shift: ShiftMeter
 
     def _prepare(self) -> None:
         options = data_options(self.spec.data, self.execution)
         self.tasks = {task.name: self.registry.task(task.name, options) for task in self.spec.tasks}
         self.evaluator = RunEvaluator(self.spec, self.tasks, options, self.cache)
         self.matrix = Matrix(self.evaluator.columns())
+        columns = [item for item in self.evaluator.task_columns if item.column.kind == "sequence"]
+        self.shift = ShiftMeter(self.spec, columns)
 
     def carry_out(self) -> RunResult:
         state: State = "failed"
@@ -270,13 +273,9 @@ class _Run:
         self.store.write_jsonl(f"{folder}/samples.jsonl", result.samples)
 
     def _shift(self, index: int, name: str, student: ChatModel) -> None:
-        columns = [item for item in self.evaluator.task_columns if item.column.kind == "sequence"]
         base = self.models.after_stage(0, frozen=True)
-        if self._base_rows is None:
-            self._base_rows = {item.column.name: sampled_rows(base, self.spec, item) for item in columns}
-        trained = learned_columns(self.spec)[name]
         previous = base if index == 1 else self.models.after_stage(index - 1, frozen=True)
-        shift = measure_shift(base, previous, student, self.spec, columns, self._base_rows, trained)
+        shift = self.shift.measure(index, base, previous, student, learned_columns(self.spec)[name])
         self.store.write_json(self._in_stage(index, name, SHIFT), shift, schema="shift")
 
     def _read_row(self, index: int, name: str) -> None:

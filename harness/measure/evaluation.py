@@ -110,6 +110,15 @@ def with_system_prompt(messages: Sequence[Message], system_prompt: str | None) -
     return ({"role": "system", "content": system_prompt}, *rest)
 
 
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """A task with the rows of it to evaluate, under the name its result gets."""
+
+    name: str
+    task: Task
+    examples: Sequence[Example]
+
+
 def evaluate_task(
     model: ChatModel,
     task: Task,
@@ -120,45 +129,80 @@ def evaluate_task(
     system_prompt: str | None = None,
     prompt_cache: PromptCache | None = None,
 ) -> TaskResult:
-    """Evaluate a model on examples of a task; leaves no trace in the model, the tokenizer or any random state.
+    """Evaluate a model on examples of one task; see ``evaluate_together``."""
+    items = [TaskRows(task.name, task, examples)]
+    results = evaluate_together(model, items, sampler, settings, system_prompt=system_prompt, prompt_cache=prompt_cache)
+    return results[task.name]
 
-    Rows whose prompt leaves no room for an answer are counted as ``skipped`` and not scored; where no row is left,
-    the value is None with a reason.
+
+def evaluate_together(
+    model: ChatModel,
+    items: Sequence[TaskRows],
+    sampler: Sampler,
+    settings: GenerationSettings,
+    *,
+    system_prompt: str | None = None,
+    prompt_cache: PromptCache | None = None,
+) -> dict[str, TaskResult]:
+    """Evaluate a model on several tasks whose answers are decoded in the same batches.
+
+    Leaves no trace in the model, the tokenizer or any random state. Rows whose prompt leaves no room for an answer are
+    counted as ``skipped`` and not scored; where no row is left, the value is None with a reason.
 
     Args:
         model: The model.
-        task: The task; its scorer decides what is correct.
-        examples: Rows to evaluate (see ``fixed_rows``).
+        items: Tasks and rows (see ``fixed_rows``); a task's scorer decides what is correct.
         sampler: A sampler built around the model.
-        settings: How to generate; temperature 0 for a benchmark (see ``evaluation_settings``).
+        settings: How to generate, the same for all; temperature 0 for a benchmark (see ``evaluation_settings``).
         system_prompt: System turn of the run, or None.
         prompt_cache: Filled with and read for rendered prompts, for repeated calls with the same tokenizer.
+
+    Returns:
+        Results by name. ``seconds`` is the item's share, by rows, of the time for all.
     """
     began = perf_counter()
     cache: PromptCache = {} if prompt_cache is None else prompt_cache
     with no_trace(model):
-        prompts = [_prompt_ids(model, example, system_prompt, cache) for example in examples]
-        fitting = [index for index, ids in enumerate(prompts) if sampler.fits(len(ids), settings)]
-        completions = sampler.generate([Prompt(prompts[index]) for index in fitting], settings) if fitting else []
-    by_index = dict(zip(fitting, completions, strict=True))
+        prompts = [[_prompt_ids(model, example, system_prompt, cache) for example in item.examples] for item in items]
+        fitting = [
+            (place, index)
+            for place, rows in enumerate(prompts)
+            for index, ids in enumerate(rows)
+            if sampler.fits(len(ids), settings)
+        ]
+        asked = [Prompt(prompts[place][index]) for place, index in fitting]
+        completions = dict(zip(fitting, sampler.generate(asked, settings) if asked else [], strict=True))
+    results = {}
+    for place, item in enumerate(items):
+        answers = [completions.get((place, index)) for index in range(len(item.examples))]
+        results[item.name] = _result(item, prompts[place], answers, settings)
+    seconds, total = perf_counter() - began, sum(len(item.examples) for item in items)
+    for item in items:
+        results[item.name].seconds = seconds * len(item.examples) / max(total, 1)
+    return results
+
+
+def _result(
+    item: TaskRows,
+    prompts: Sequence[Sequence[int]],
+    answers: Sequence[Completion | None],
+    settings: GenerationSettings,
+) -> TaskResult:
     counts = empty_counts()
-    samples = [
-        _sample(task, example, prompt_hash(ids), by_index.get(index), counts)
-        for index, (example, ids) in enumerate(zip(examples, prompts, strict=True))
-    ]
+    rows = zip(item.examples, prompts, answers, strict=True)
+    samples = [_sample(item.task, example, prompt_hash(ids), answer, counts) for example, ids, answer in rows]
     values = rates(counts)
     return TaskResult(
-        task=task.name,
-        metric=task.primary_metric,
+        task=item.task.name,
+        metric=item.task.primary_metric,
         value=values.get("accuracy"),
         reason=None if counts["n"] else _no_value(counts),
-        chance=task.chance,
+        chance=item.task.chance,
         counts=counts,
         values=values,
         samples=samples,
-        version=task.version,
-        tokens=sum(len(completion.ids) for completion in completions),
-        seconds=perf_counter() - began,
+        version=item.task.version,
+        tokens=sum(len(answer.ids) for answer in answers if answer is not None),
         settings={"max_new_tokens": settings.max_new_tokens, "temperature": settings.temperature, "shots": 0},
     )
 

@@ -9,7 +9,15 @@ from typing import Any
 from cl_bench.harness.cache import Cache, EvaluationKey, rows_hash
 from cl_bench.harness.context import BACKEND, backend_version, sampler_for
 from cl_bench.harness.files import content_hash
-from cl_bench.harness.measure.evaluation import PromptCache, TaskResult, evaluate_task, evaluation_settings, fixed_rows
+from cl_bench.harness.generation.base import GenerationSettings
+from cl_bench.harness.measure.evaluation import (
+    PromptCache,
+    TaskResult,
+    TaskRows,
+    evaluate_together,
+    evaluation_settings,
+    fixed_rows,
+)
 from cl_bench.harness.measure.matrix import Cell, Column
 from cl_bench.harness.measure.suite import SuiteRunner
 from cl_bench.harness.models.chat_model import ChatModel
@@ -86,20 +94,20 @@ class RunEvaluator:
             if stored is not None:
                 results[name] = TaskResult(**stored)
         sampler = sampler_for(model, self._spec.precision)
-        for item in self.task_columns:
-            if item.column.name not in results:
-                settings = evaluation_settings(item.task, self._spec.evaluation_batch_size)
-                results[item.column.name] = evaluate_task(
-                    model,
-                    item.task,
-                    item.examples,
-                    sampler,
-                    settings,
-                    system_prompt=self._spec.evaluation.system_prompt,
-                    prompt_cache=self._prompts,
-                )
+        progress.advance(len(self.task_columns) - len(missing := self._missing(results)))
+        for settings, items in decoded_together(missing, self._spec):
+            rows = [TaskRows(item.column.name, item.task, item.examples) for item in items]
+            results |= evaluate_together(
+                model,
+                rows,
+                sampler,
+                settings,
+                system_prompt=self._spec.evaluation.system_prompt,
+                prompt_cache=self._prompts,
+            )
+            for item in items:
                 self._keep(item.column.name, results, keys)
-            progress.advance(1)
+            progress.advance(len(items))
         # One call serves all benchmarks, because their requests share batches.
         if any(entry.name not in results for entry in self._suite.entries):
             results |= self._suite.run(model, sampler)
@@ -107,6 +115,9 @@ class RunEvaluator:
                 self._keep(entry.name, results, keys)
         progress.advance(len(self._suite.entries))
         return {column.name: results[column.name] for column in self.columns()}
+
+    def _missing(self, results: Mapping[str, TaskResult]) -> list[TaskColumn]:
+        return [item for item in self.task_columns if item.column.name not in results]
 
     def _keep(self, name: str, results: Mapping[str, TaskResult], keys: Mapping[str, EvaluationKey]) -> None:
         if name in keys and results[name].value is not None:
@@ -142,6 +153,20 @@ class RunEvaluator:
                 f"suite/{entry.name}", content_hash(resolved), content_hash(chosen), entry.shots, {"greedy": True}
             )
         return keys
+
+
+def decoded_together(columns: Sequence[TaskColumn], spec: RunSpec) -> list[tuple[GenerationSettings, list[TaskColumn]]]:
+    """Columns that share decoding batches, with their greedy settings.
+
+    In fp32 a row's tokens do not depend on its neighbours, so columns of like settings share batches; in other formats
+    they do, and each column is decoded alone, so that a cell does not depend on which others came from the cache.
+    """
+    groups: dict[tuple[GenerationSettings, str], list[TaskColumn]] = {}
+    for item in columns:
+        settings = evaluation_settings(item.task, spec.evaluation_batch_size)
+        alone = "" if spec.precision.generation == "fp32" else item.column.name
+        groups.setdefault((settings, alone), []).append(item)
+    return [(settings, items) for (settings, _), items in groups.items()]
 
 
 def cell_of(result: TaskResult) -> Cell:

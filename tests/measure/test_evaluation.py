@@ -9,7 +9,9 @@ import torch
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.measure.evaluation import (
+    TaskRows,
     evaluate_task,
+    evaluate_together,
     evaluation_settings,
     fixed_indices,
     fixed_rows,
@@ -166,3 +168,31 @@ def test_no_trace_even_after_an_error() -> None:
     except RuntimeError:
         pass
     assert model.model.training and torch.equal(torch.get_rng_state(), state)
+
+
+def test_tasks_decoded_together_score_as_alone(tiny_model: ChatModel) -> None:
+    examples = toy_examples(9)
+    parts = {"a": examples[:4], "b": examples[4:], "c": []}
+    items = [TaskRows(name, ToyTask(), rows) for name, rows in parts.items()]
+    for batch_size in (3, 64):
+        settings = GenerationSettings(max_new_tokens=8, batch_size=batch_size)
+        together = evaluate_together(tiny_model, items, LocalSampler(tiny_model), settings)
+        assert list(together) == ["a", "b", "c"]
+        for item in items:
+            alone = evaluate_task(tiny_model, item.task, item.examples, LocalSampler(tiny_model), settings)
+            alone.seconds = together[item.name].seconds
+            assert alone == together[item.name]
+    assert together["c"].reason == "no rows"
+
+
+def test_answers_go_to_their_own_task_when_rows_are_skipped(tiny_model: ChatModel) -> None:
+    examples = toy_examples(3)
+    long = Example("toy", "long", ({"role": "user", "content": "9" * 300},), None, "9")
+    items = [TaskRows("a", ToyTask(), [long, examples[0]]), TaskRows("b", ToyTask(), [examples[1], long, examples[2]])]
+    sampler = ScriptedSampler([("sum 0", "eos"), ("no", "eos"), ("sum 6", "eos")])
+    together = evaluate_together(tiny_model, items, sampler, SETTINGS)
+    assert [row["response"] for row in together["a"].samples] == [None, "sum 0"]
+    assert [row["response"] for row in together["b"].samples] == ["no", None, "sum 6"]
+    assert [together[name].counts["correct"] for name in "ab"] == [1, 1]
+    assert [together[name].counts["skipped"] for name in "ab"] == [1, 1]
+    assert together["a"].tokens == len("sum 0")
