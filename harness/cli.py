@@ -137,27 +137,31 @@ def resume(
     include_path: IncludePath = None,
     offline: Offline = False,
     device: Annotated[str | None, typer.Option("--device", help="Torch device; by default the run's own.")] = None,
-    threads: Threads = None,
-    checkpoint_every: CheckpointEvery = "60s",
-    keep_checkpoints: Keep = "all",
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="CPU threads; by default the run's own.")
+    ] = None,
+    checkpoint_every: Annotated[
+        str | None, typer.Option("--checkpoint-every", help="60s, 200steps or never; by default the run's own.")
+    ] = None,
+    keep_checkpoints: Annotated[
+        str | None, typer.Option("--keep-checkpoints", help="all or last; by default the run's own.")
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Go on with an unfinished run."""
-    from cl_bench.harness.commands.execution import execution_of
+    """Go on with an unfinished run, with the options that it had."""
     from cl_bench.harness.commands.resume import resume_command
 
-    execution = execution_of(
-        output=directory,
-        data_root=data_root,
-        include_paths=include_path or (),
-        threads=threads,
-        offline=offline,
-        progress=not quiet,
-        checkpoint_every=checkpoint_every,
-        keep_checkpoints=keep_checkpoints,
-    )
-    return resume_command(directory, execution, device, json)
+    given = {
+        "data_root": data_root,
+        "include_paths": include_path or None,
+        "device": device,
+        "threads": threads,
+        "checkpoint_every": checkpoint_every,
+        "keep_checkpoints": keep_checkpoints,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    return resume_command(directory, {**options, "offline": offline, "progress": not quiet}, json)
 
 
 ListKind = Literal["methods", "modifiers", "tasks", "sequences", "suites", "models", "profiles", "recipes"]

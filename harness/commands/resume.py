@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.commands.execution import prepare_libraries
+from cl_bench.harness.commands.execution import execution_of, prepare_libraries
 from cl_bench.harness.commands.run import report, run_all
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.progress import make_progress
@@ -18,20 +19,20 @@ from cl_bench.harness.run_directory import MANIFEST, read_spec
 from cl_bench.harness.spec import Execution
 
 
-def resume_command(directory: Path, execution: Execution, device: str | None, json: bool) -> int:
+def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> int:
     """Resume and print; returns the exit code.
 
     Args:
         directory: Run directory.
-        execution: Where and how; data root and include paths that it lacks are those of the run's last session.
-        device: Torch device; None: that of the last session, for another one would give other numbers.
+        options: Options of ``execution_of`` that were given; the others are those of the run's last session.
         json: Print one line of JSON.
 
     Raises:
         StoreError: Not a run directory, or models, data or sources are not those of the run.
+        UsageError: An option is of another form.
     """
     spec = read_spec(directory)
-    execution = replace(as_before(directory, execution, device), output=directory.resolve().parents[2])
+    execution = replace(as_before(directory, options), output=directory.resolve().parents[2])
     prepare_libraries(execution)
     from cl_bench.harness.resolve import changes
 
@@ -50,16 +51,24 @@ def resume_command(directory: Path, execution: Execution, device: str | None, js
     return report(outcomes, json)
 
 
-def as_before(directory: Path, execution: Execution, device: str | None) -> Execution:
-    """The execution with what was not given anew from the run's manifest: places and the device."""
-    before = _last_execution(directory)
-    updates: dict[str, Any] = {"device": device or before.get("device") or execution.device}
+def as_before(directory: Path, options: Mapping[str, Any]) -> Execution:
+    """The execution that the options give, with what they leave out from the run's manifest.
+
+    Places, device and threads decide whether the rest of the run equals what one session would have given.
+    """
+    given = {field for option in options for field in _FIELDS_OF.get(option, (option,))}
+    before = {name: value for name, value in _last_execution(directory).items() if name in _RESTORED - given}
     for name in ("data_root", "gold_ids"):
-        if getattr(execution, name) is None and before.get(name):
-            updates[name] = Path(before[name])
-    if not execution.include_paths and before.get("include_paths"):
-        updates["include_paths"] = tuple(Path(path) for path in before["include_paths"])
-    return replace(execution, **updates)
+        if before.get(name):
+            before[name] = Path(before[name])
+    if "include_paths" in before:
+        before["include_paths"] = tuple(Path(path) for path in before["include_paths"])
+    return replace(execution_of(**options), **before)
+
+
+_FIELDS_OF = {"checkpoint_every": ("checkpoint_every_seconds", "checkpoint_every_steps")}
+"""Options that fill fields of other names."""
+_RESTORED = frozenset(field.name for field in fields(Execution)) - {"output", "progress", "offline"}
 
 
 def _last_execution(directory: Path) -> dict[str, Any]:

@@ -4,21 +4,47 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from cl_bench.harness.commands.resume import as_before
+from cl_bench.harness.files import plain
 from cl_bench.harness.run_directory import MANIFEST
 from cl_bench.harness.spec import Execution
 
+EARLIER = Execution(
+    output=Path("/runs"),
+    data_root=Path("/data"),
+    include_paths=(Path("/mine"),),
+    device="cuda:1",
+    threads=3,
+    checkpoint_every_seconds=None,
+    checkpoint_every_steps=7,
+    keep_checkpoints="last",
+)
 
-def test_places_and_device_are_those_of_the_last_session_unless_given(tmp_path: Path) -> None:
-    earlier = {"data_root": "/data", "gold_ids": None, "include_paths": ["/mine"], "device": "cuda:1"}
-    sessions = [{"execution": {"device": "cpu"}}, {"execution": earlier}]
-    (tmp_path / MANIFEST).write_text(json.dumps({"sessions": sessions}))
-    found = as_before(tmp_path, Execution(), None)
-    assert (found.device, found.data_root, found.include_paths) == ("cuda:1", Path("/data"), (Path("/mine"),))
-    given = as_before(tmp_path, Execution(data_root=Path("/other")), "cpu")
-    assert (given.device, given.data_root) == ("cpu", Path("/other"))
+
+def manifest(folder: Path, *executions: Any) -> None:
+    content = {"sessions": [{"execution": plain(execution)} for execution in executions]}
+    (folder / MANIFEST).write_text(json.dumps(content))
+
+
+def test_what_is_not_given_is_that_of_the_last_session(tmp_path: Path) -> None:
+    manifest(tmp_path, Execution(threads=1), EARLIER)
+    found = as_before(tmp_path, {"progress": False})
+    for name in ("data_root", "gold_ids", "include_paths", "device", "threads", "keep_checkpoints"):
+        assert getattr(found, name) == getattr(EARLIER, name)
+    assert (found.checkpoint_every_seconds, found.checkpoint_every_steps) == (None, 7)
+    assert (found.progress, found.output) == (False, Execution().output)
+
+
+def test_what_is_given_goes_before(tmp_path: Path) -> None:
+    manifest(tmp_path, EARLIER)
+    options = {"data_root": tmp_path, "device": "cpu", "threads": 1, "checkpoint_every": "90s"}
+    given = as_before(tmp_path, options)
+    assert (given.device, given.data_root, given.threads) == ("cpu", tmp_path, 1)
+    assert (given.checkpoint_every_seconds, given.checkpoint_every_steps) == (90.0, None)
+    assert given.include_paths == EARLIER.include_paths
 
 
 def test_a_run_without_manifest_takes_the_options_alone(tmp_path: Path) -> None:
-    assert as_before(tmp_path, Execution(), None) == Execution()
+    assert as_before(tmp_path, {}) == Execution()
