@@ -21,7 +21,7 @@ def corpus(name: str, distance: Distance, n: int) -> list[Example]:
 
     Raises:
         KeyError: Unknown name.
-        ValueError: The corpus has fewer rows.
+        DataError: The corpus has fewer rows.
     """
     domain, nature = CORPORA[name]
     return list(LabTask(name, domain, distance=distance, rows={"train": n}, nature=nature).train())

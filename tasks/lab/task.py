@@ -7,6 +7,7 @@ from functools import cache
 from itertools import islice, zip_longest
 from typing import Any
 
+from cl_bench.harness.errors import DataError
 from cl_bench.tasks.base import Example, Score, SplitName, Task
 from cl_bench.tasks.lab.kinds import Item, Kind, Pool, unit
 from cl_bench.tasks.lab.scoring import score_text
@@ -133,14 +134,14 @@ def example_of(task: str, item: Item, style: str) -> Example:
 def select_items(domain: str, split: Pool, n: int, nature: str | None = None) -> tuple[Item, ...]:
     """The first ``n`` items of a split of one domain, the kinds in turn.
 
-    Raises ValueError where the domain has fewer.
+    Raises DataError where the domain has fewer.
     """
     kinds = [kind for kind in kinds_of(domain, ood=split == "ood") if nature in (None, kind.nature)]
     columns = [_kind_items(kind, split) for kind in kinds]
     in_turn = (item for row in zip_longest(*columns) for item in row if item is not None)
     items = tuple(islice(in_turn, n))
     if len(items) < n:
-        raise ValueError(f"the lab's {domain} has {len(items)} rows in {split}, {n} were asked for")
+        raise DataError(f"the lab's {domain} has {len(items)} rows in {split}, {n} were asked for", hint="ask for fewer")
     return items
 
 

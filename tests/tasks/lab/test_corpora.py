@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from cl_bench.harness.errors import DataError
 from cl_bench.harness.models.lab import LAB_MODELS, lab_path
 from cl_bench.tasks.lab.corpora import CORPORA, corpus
 from cl_bench.tasks.lab.styles import DISTANCES
@@ -30,3 +33,8 @@ def test_weights_are_those_of_the_frozen_version() -> None:
     folder = lab_path(LAB_MODELS[0]).parent
     assert weight_hashes(folder) == frozen()["weights"]
     assert {name.split("/")[0] for name in frozen()["weights"]} == set(LAB_MODELS)
+
+
+def test_a_corpus_says_how_many_rows_it_has() -> None:
+    with pytest.raises(DataError, match="rows in train, 100000 were asked for"):
+        corpus("chemistry", "HI", 100_000)
