@@ -141,7 +141,8 @@ def select_items(domain: str, split: Pool, n: int, nature: str | None = None) ->
     in_turn = (item for row in zip_longest(*columns) for item in row if item is not None)
     items = tuple(islice(in_turn, n))
     if len(items) < n:
-        raise DataError(f"the lab's {domain} has {len(items)} rows in {split}, {n} were asked for", hint="ask for fewer")
+        what = f"the lab's {domain} has {len(items)} rows in {split}, {n} were asked for"
+        raise DataError(what, hint="ask for fewer")
     return items
 
 
