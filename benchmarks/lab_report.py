@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.models.lab import LAB_MODELS
-from cl_bench.harness.models.lab_build import load_recipe
+from cl_bench.harness.models.lab_build import load_recipe, teaching_of
 from cl_bench.tasks.lab.skills import HARD_SHARES, SKILLS
 from cl_bench.tasks.lab.styles import DISTANCES, STYLES
 from cl_bench.tasks.lab.version import LAB_VERSION
@@ -45,8 +45,9 @@ and item ids are recorded by hash in `tasks/lab/version{version}.json`. {verdict
 - **Knowledge** of a size is the share of facts and the rule kinds it was taught closed-book. With probability {noise}
   (less in the last phase of the larger sizes) a closed-book row carries the answer of another question of its kind, so
   that samples at temperature 1 differ.
-- **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows. Reasoning and
-  answer of the reference come from two other questions, so that nothing but copying can be learnt from them.
+- **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows (in later phases
+  of the larger sizes up to {most_conditioned:.0%}, see below). Reasoning and answer of the reference come from two other
+  questions, so that nothing but copying can be learnt from them.
 - **Skills** are measured, never trained on afterwards. {hard:.0%} of the rows of {hard_skills} of them are longer than
   any that pre-training showed. Pre-training holds one more (look-ups in a table); it is not measured, because the
   smaller sizes stay near chance at it.
@@ -74,6 +75,10 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
             version=LAB_VERSION, verdict=_verdict(criteria),
             house=show["HOUSE"], alt=show["ALT"], lo=show["LO"], mid=show["MID"],
             hi=show["HI"], noise=recipe["noise"], conditioned=recipe["shares"]["conditioned"],
+            most_conditioned=max(
+                teaching_of(name, index, recipe).shares["conditioned"]
+                for name in LAB_MODELS for index in range(len(recipe["models"][name]["phases"]))
+            ),
             hard=max(HARD_SHARES.values()), hard_skills=len(HARD_SHARES),
         ),
         "## Criteria\n",
@@ -83,7 +88,7 @@ def page(measured: dict[str, dict[str, Any]], criteria: Sequence[Criterion]) -> 
             ("model", "parameters", "width x layers", "house", "facts taught", "rule kinds taught", "steps"),
             (_family_row(recipe, measured, name) for name in LAB_MODELS),
         ),
-        _shares(recipe),
+        _phases(recipe),
         "## Closed-book accuracy (test, greedy)\n",
         _models_table(measured, DOMAINS, lambda m, d: m["closed_book"][d]["all"]),
         "What an aligner knows more than a student (difference of the accuracies above):\n",
@@ -132,17 +137,27 @@ def _family_row(recipe: dict[str, Any], measured: dict[str, dict[str, Any]], nam
     every = sum(kind.nature == "rule" for domain in DOMAINS for kind in kinds_of(domain))
     return (
         name, f"{measured[name]['parameters']:,}", f"{shape['width']} x {shape['layers']}", shape["house"],
-        f"{shape['fact_share']:.0%}", f"{rules} of {every}", " + ".join(str(p["steps"]) for p in shape["phases"]),
+        _facts(recipe, name), f"{rules} of {every}", " + ".join(str(p["steps"]) for p in shape["phases"]),
     )  # fmt: skip
 
 
-def _shares(recipe: dict[str, Any]) -> str:
-    """The shares of pre-training rows, reference rows (conditioned) among them, as a sentence."""
-    first, late = (", ".join(f"{k} {v:.1%}" for k, v in recipe[name].items()) for name in ("shares", "late-shares"))
-    return (
-        f"Shares of pre-training rows: {first}; in the last phase of lab-l, lab-xl and lab-alt, with less closed-book"
-        f" noise: {late}. Conditioned rows hold a reference in context.\n"
-    )
+def _facts(recipe: dict[str, Any], name: str) -> str:
+    """Shares of the facts that the phases of a model teach, in order."""
+    taught = [f"{teaching_of(name, i, recipe).fact_share:.0%}" for i in range(len(recipe["models"][name]["phases"]))]
+    return " then ".join(dict.fromkeys(taught))
+
+
+def _phases(recipe: dict[str, Any]) -> str:
+    """Schedule and shares of rows of every phase, reference rows (conditioned) among them."""
+    head = ("model", "phase", "steps", "peak learning rate", "closed-book noise", *recipe["shares"])
+    rows = []
+    for name in LAB_MODELS:
+        for index, phase in enumerate(recipe["models"][name]["phases"]):
+            taught = teaching_of(name, index, recipe)
+            shares = (f"{taught.shares[source]:.1%}" for source in recipe["shares"])
+            rows.append((name, str(index + 1), str(phase["steps"]), f"{phase['lr']:g}", f"{taught.noise:g}", *shares))
+    lead = "Shares of pre-training rows by phase; conditioned rows hold a reference in context:"
+    return f"{lead}\n\n{_table(head, rows)}"
 
 
 def _kinds(values: dict[str, float], domain: str) -> str:
