@@ -46,8 +46,8 @@ and item ids are recorded by hash in `tasks/lab/version{version}.json`. {verdict
   (less in the last phase of the larger sizes) a closed-book row carries the answer of another question of its kind, so
   that samples at temperature 1 differ.
 - **Use of a reference in context** is taught as such, in {conditioned:.0%} of the pre-training rows (in later phases
-  of the larger sizes up to {most_conditioned:.0%}, see below). Reasoning and answer of the reference come from two other
-  questions, so that nothing but copying can be learnt from them.
+  of the larger sizes up to {most_conditioned:.0%}, see below). Reasoning and answer of the reference come from two
+  other questions, so that nothing but copying can be learnt from them.
 - **Skills** are measured, never trained on afterwards. {hard:.0%} of the rows of {hard_skills} of them are longer than
   any that pre-training showed. Pre-training holds one more (look-ups in a table); it is not measured, because the
   smaller sizes stay near chance at it.

@@ -62,7 +62,7 @@ def load_recipe() -> dict[str, Any]:
 
 
 def teaching_of(name: str, phase: int = 0, recipe: dict[str, Any] | None = None) -> Teaching:
-    """What the model of that name is taught in a phase; noise and shares may differ from phase to phase.
+    """What the model of that name is taught in a phase; noise, shares and facts may differ from phase to phase.
 
     Raises KeyError for an unknown name.
     """
@@ -75,7 +75,7 @@ def teaching_of(name: str, phase: int = 0, recipe: dict[str, Any] | None = None)
     own = model["phases"][phase]
     return Teaching(
         house=model["house"],
-        fact_share=model["fact_share"],
+        fact_share=own.get("fact_share", model["fact_share"]),
         rules=rules,
         noise=own.get("noise", recipe["noise"]),
         skill_fact_share=recipe["skill_fact_share"],
