@@ -149,7 +149,7 @@ class HubTask(Task):
             return None
         try:
             return set(path.read_text(encoding="utf-8").split())
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"the list of gold ids {path} cannot be read", str(error)) from error
 
 

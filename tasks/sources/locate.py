@@ -118,7 +118,7 @@ def load_rows(spec: DatasetSpec, split: str, options: DataOptions) -> list[dict[
 def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
-    from cl_bench.tasks.sources.jsonl import check_row
+    from cl_bench.tasks.sources.jsonl import check_new_id, check_row
 
     source = spec.path if located.root is None else str(located.root)
     revision = spec.revision if located.kind == "hub" else None
@@ -130,8 +130,11 @@ def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list
             f"{type(error).__name__}: {error}",
             "check the folder's README.md" if located.root else "give --data-root DIR with a local copy",
         ) from error
+    where = f"{source}, {spec.hub_split(split)} row"
+    seen: dict[Any, int] = {}
     for index, row in enumerate(rows):
-        check_row(row, spec.fields, f"{source}, {spec.hub_split(split)} row {index}")
+        check_row(row, spec.fields, f"{where} {index}")
+        check_new_id(row, index, seen, where)
     return rows
 
 

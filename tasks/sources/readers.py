@@ -146,7 +146,14 @@ def read_columns(task: str, row: Row, system: str | None, columns: Mapping[str, 
     )
 
 
-_SCIKNOWEVAL_FIELDS = {"question": "str", "choices": "dict", "answerKey": "str", "details": "dict"}
+_SCIKNOWEVAL_FIELDS = {
+    "question": "str",
+    "choices": "dict",
+    "choices.text": "list",
+    "answerKey": "str",
+    "type": "str or list",
+    "details": "dict",
+}
 _TOOLALPACA_FIELDS = {"prompt": "str", "instruction": "str", "golden_answer": "list"}
 
 READERS: Mapping[str, Reader] = {

@@ -35,6 +35,8 @@ def test_good_rows_come_back_as_they_are(tmp_path: Path) -> None:
         ('{"id": 7, "question": "q", "label": 1}', ["line 2", "`id`", "not a str"]),
         ('{"id": "a", "question": "q", "label": 1}', ["line 2", "`id`", "line 1"]),
         ('{"id": "b", "question": "q"', ["line 2", "invalid JSON"]),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, ["line 2", "invalid JSON", "nested"]),
+        ('{"id": "b", "question": "\\ud800", "label": 1}', ["line 2", "no Unicode"]),
         ('["a", "q", 1]', ["line 2", "JSON object"]),
     ],
 )
@@ -54,3 +56,11 @@ def test_unreadable_or_empty_files_are_refused(tmp_path: Path) -> None:
         read_jsonl(tmp_path / "latin.jsonl", FIELDS)
     with pytest.raises(DataError, match="no rows"):
         read_jsonl(write(tmp_path, ""), FIELDS)
+
+
+@pytest.mark.parametrize("details", ['{"score": 1}', "{}", "null", '{"level": 3}'])
+def test_a_field_inside_another_is_asked_for_by_its_path(tmp_path: Path, details: str) -> None:
+    path = write(tmp_path, f'{{"details": {details}}}')
+    with pytest.raises(DataError, match=r"line 1, field `details\.level`"):
+        read_jsonl(path, {"details.level": "str"})
+    assert read_jsonl(write(tmp_path, '{"details": {"level": "L3"}}'), {"details.level": "str"})

@@ -80,3 +80,16 @@ def test_identity_follows_content_not_place(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     pinned = DatasetSpec("owner/name", SPEC.files, "main", revision="abc")
     assert data_identity(pinned, DataOptions("hub"))["revision"] == "abc"
+
+
+def test_an_id_used_twice_is_refused_in_whatever_format_the_rows_are(tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    folder = tmp_path / "owner" / "name"
+    folder.mkdir(parents=True)
+    spec = DatasetSpec("owner/name", {"train": "x.jsonl"}, fields=SPEC.fields)
+    Dataset.from_list([math_row(1), math_row(2)]).to_parquet(str(folder / "train-0.parquet"))
+    assert load_rows(spec, "train", DataOptions("hub", tmp_path)) == [math_row(1), math_row(2)]
+    Dataset.from_list([math_row(1), math_row(2), math_row(1)]).to_parquet(str(folder / "train-0.parquet"))
+    with pytest.raises(DataError, match=r"train row 2, field `id`: .* was used in row 0 already"):
+        load_rows(spec, "train", DataOptions("hub", tmp_path))
