@@ -11,8 +11,9 @@ from cl_bench.harness.cache import Cache
 from cl_bench.harness.errors import ModelError
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import Sampler
-from cl_bench.harness.models.by_name import stored_parameters, verified_folder
+from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.models.safetensors_header import stored_parameters
 from cl_bench.harness.seeds import row_seed
 from cl_bench.harness.spec import ModelSpec, RunSpec
 from cl_bench.methods.base import Context, Modifier, Precision, Progress, StageCheckpoints

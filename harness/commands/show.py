@@ -99,7 +99,8 @@ def _settings_file(kind: str, name: str) -> Path:
 
 
 def _show_model(name: str, json: bool) -> int:
-    from cl_bench.harness.models.by_name import find_model, stored_parameters
+    from cl_bench.harness.models.by_name import find_model
+    from cl_bench.harness.models.safetensors_header import stored_parameters
 
     model = find_model(name, offline=True)
     folder = Path(model.source)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from cl_bench.harness.errors import ModelError, UsageError
+from cl_bench.harness.models.safetensors_header import stored_parameters
 from cl_bench.harness.profile_files import PrecisionChoice
 from cl_bench.harness.spec import ModelSpec
 from cl_bench.methods.base import Precision
@@ -71,7 +71,7 @@ def find_aligner(choice: str, student: ModelSpec, offline: bool) -> ModelSpec:
 
     Raises:
         UsageError: "next-size-up" of a model that is not the lab's.
-        ModelError: The aligner is not found or has another tokenizer.
+        ModelError: The aligner is not found, has another tokenizer, or its weights are cut off.
     """
     from cl_bench.harness.models.lab import LAB_MODELS, next_size_up
     from cl_bench.harness.models.vocabulary import check_same_tokenizer
@@ -86,6 +86,7 @@ def find_aligner(choice: str, student: ModelSpec, offline: bool) -> ModelSpec:
         choice = next_size_up(student.name)
     aligner = find_model(choice, offline)
     check_same_tokenizer(Path(student.source), Path(aligner.source))
+    stored_parameters(Path(aligner.source))  # weights that are cut off are found now, not after the base row
     return aligner
 
 
@@ -99,29 +100,3 @@ def settled_precision(choice: PrecisionChoice, model: Path) -> Precision:
         micro_batch_size=choice.micro_batch_size,
         generation_batch_size=choice.generation_batch_size,
     )
-
-
-def stored_parameters(folder: Path) -> int:
-    """Number of weights in a folder's safetensors files, read from their headers.
-
-    Raises:
-        ModelError: A file is not in safetensors format.
-    """
-    total = 0
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with path.open("rb") as stream:
-                header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
-        except (OSError, ValueError, MemoryError) as error:
-            raise ModelError(f"{path} is not a safetensors file", why=str(error)) from error
-        for name, entry in header.items():
-            if name != "__metadata__":
-                total += _size(entry["shape"])
-    return total
-
-
-def _size(shape: list[int]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

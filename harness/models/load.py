@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,39 @@ def _resolved(name: str, path: Path) -> ResolvedModel:
         raise ModelError(f"{path} is not a model folder", why="it holds no config.json", hint="name the folder itself")
     if not any(path.glob("*.safetensors")):
         raise ModelError(f"{path} holds no safetensors weights", hint="save the model with safe_serialization=True")
+    _check_files(path)
     return ResolvedModel(name, path, model_fingerprint(path))
+
+
+def _check_files(path: Path) -> None:
+    """What can be seen without loading: a configuration, a tokenizer, a chat template."""
+    if not isinstance(_json_file(path / "config.json"), dict):
+        raise ModelError(f"{path / 'config.json'} is not a model's configuration", why="it holds no JSON object")
+    if not any((path / name).exists() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        hint = "save it there with tokenizer.save_pretrained(FOLDER)"
+        raise ModelError(f"{path} holds no tokenizer", why="there is no tokenizer.json", hint=hint)
+    if (path / "tokenizer.json").exists():
+        _json_file(path / "tokenizer.json")
+    settings = path / "tokenizer_config.json"
+    declared = _json_file(settings) if settings.exists() else {}
+    named = ("chat_template.jinja", "chat_template.json", "additional_chat_templates")
+    if not any((path / name).exists() for name in named) and not (declared or {}).get("chat_template"):
+        raise _no_chat_template(path)
+
+
+def _json_file(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read", why=str(error)) from error
+
+
+def _no_chat_template(path: Path) -> ModelError:
+    return ModelError(
+        f"the tokenizer of {path.name} has no chat template",
+        why="prompts are rendered through it",
+        hint="use the Instruct version of the model, or add chat_template.jinja to the folder",
+    )
 
 
 def _from_hub(name: str, offline: bool) -> Path:
@@ -72,22 +105,25 @@ def _from_hub(name: str, offline: bool) -> Path:
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         raise ModelError(
             f"cannot get {name} from the hub",
-            why=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            why=_first_line(error),
             hint="pass a local folder to --model, or drop --offline where the hub can be reached",
         ) from error
 
 
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}" if str(error).strip() else repr(error)
+
+
 def load_tokenizer(path: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model folder. Raises ``ModelError`` where it has no chat template or no end token."""
+    """The tokenizer of a model folder. Raises ``ModelError`` where it is broken or lacks chat template or end token."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # the libraries raise many kinds; all mean that the files do not fit
+        raise ModelError(f"the tokenizer of {path} cannot be loaded", why=_first_line(error)) from error
     if tokenizer.chat_template is None:
-        raise ModelError(
-            f"the tokenizer of {path.name} has no chat template",
-            why="prompts are rendered through it",
-            hint="use the Instruct version of the model, or add chat_template.jinja to the folder",
-        )
+        raise _no_chat_template(path)
     if tokenizer.eos_token_id is None:
         raise ModelError(f"the tokenizer of {path.name} declares no end token", hint="set eos_token in its config")
     return tokenizer
@@ -99,13 +135,20 @@ def load_chat_model(resolved: ResolvedModel, device: str = "cpu") -> ChatModel:
 
 
 def load_folder(path: Path, name: str, device: str = "cpu", tokenizer_path: Path | None = None) -> ChatModel:
-    """Load a model folder to fp32; the tokenizer may lie elsewhere (checkpoints hold weights and configuration)."""
+    """Load a model folder to fp32; the tokenizer may lie elsewhere (checkpoints hold weights and configuration).
+
+    Raises:
+        ModelError: Its files are not those of a causal language model.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
-        path, dtype=torch.float32, local_files_only=True, trust_remote_code=False
-    )
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            path, dtype=torch.float32, local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:
+        raise ModelError(f"the weights of {path} cannot be loaded", why=_first_line(error)) from error
     model = loaded.to(device)
     model.eval()
     return ChatModel(model, load_tokenizer(tokenizer_path or path), name)

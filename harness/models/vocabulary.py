@@ -36,7 +36,12 @@ def _tokenizer(folder: Path) -> dict[str, Any]:
     path = folder / "tokenizer.json"
     if not path.exists():
         raise ModelError(f"{folder.name} has no tokenizer.json", hint="save it with a fast tokenizer")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read", why=str(error)) from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{path} is not a tokenizer", why="it holds no JSON object")
     return content
 
 
