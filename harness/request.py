@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,8 @@ from cl_bench.harness.yaml_files import parse_yaml, read_mapping
 SETTING_GROUPS = ("method", "modifier", "sequence", "data", "evaluation", "precision")
 BOUNDS: tuple[Literal["base", "joint"], ...] = ("base", "joint")
 """Run modes that stand where a method's name stands."""
+MOST_SEEDS = 10_000
+"""Seeds of one call at most: what is above is a slip of the keyboard."""
 
 
 class Request(BaseModel):
@@ -119,10 +122,13 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     """
     seeds: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+        match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", part.strip())
+        if match is None or int(match[2] or match[1]) < int(match[1]):
             raise UsageError(f"--seeds {text}: cannot read {part!r}", hint="for example --seeds 0,1,2 or --seeds 0-4")
-        seeds += range(int(first), int(last if dash else first) + 1)
+        wanted = range(int(match[1]), int(match[2] or match[1]) + 1)
+        if len(seeds) + len(wanted) > MOST_SEEDS:
+            raise UsageError(f"--seeds {text}: more than {MOST_SEEDS} seeds in one call")
+        seeds += wanted
     if len(set(seeds)) < len(seeds):
         raise UsageError(f"--seeds {text}: a seed is given twice")
     return tuple(seeds)
@@ -162,7 +168,8 @@ def request_of(spec: RunSpec) -> Request:
         profile=spec.profile,
         recipe=spec.recipe,
         model=model_request(spec.model),
-        aligner=model_request(spec.aligner) if spec.aligner else "none",
+        # Where the method uses none, the profile's stays in reserve for another method given beside the file.
+        aligner=model_request(spec.aligner) if spec.aligner else None,
         suite=spec.suite.name if spec.suite else "none",
         tier=spec.suite.tier if spec.suite else None,
         seeds=(spec.seed,),

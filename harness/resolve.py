@@ -58,6 +58,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
         ModelError: A model is not found, or the aligner has another tokenizer.
         DataError: Data are absent or broken.
     """
+    _refuse_empty_names(request)
     profile = load_profile(request.profile or profile_for_model(request.model))
     recipe = load_recipe(request.recipe or profile.recipe)
     bound, method_name = _method_name(request, registry)
@@ -141,6 +142,13 @@ def _loaded(names: Iterable[str], registry: Registry, options: DataOptions) -> d
 
 def _identified_tasks(tasks: Mapping[str, Task]) -> tuple[TaskSpec, ...]:
     return tuple(TaskSpec(name=name, identity=_plain(task.identity())) for name, task in tasks.items())
+
+
+def _refuse_empty_names(request: Request) -> None:
+    # An unset variable of the shell (--model "$MODEL") must not choose what the profile would.
+    for option, value in request.model_dump(exclude={"settings"}).items():
+        if value == "":
+            raise UsageError(f"--{option.replace('_', '-')} is empty", hint="name one, or leave the option out")
 
 
 def _method_name(request: Request, registry: Registry) -> tuple[Literal["base", "joint"] | None, str | None]:
@@ -246,11 +254,17 @@ def _smaller(value: Any, limit: int | None) -> Any:
 
 
 def _suite_name(request: Request, profile: Profile, registry: Registry) -> str | None:
-    name = request.suite or profile.suite
+    name = request.suite or _fitting_suite(request, profile, registry)
     if name in (None, "none"):
         return None
     registry.source("suites", str(name))
     return name
+
+
+def _fitting_suite(request: Request, profile: Profile, registry: Registry) -> str | None:
+    """The profile's suite, or the first that the sequence declares where the profile's is none of those."""
+    declared = registry.sequence(str(request.sequence)).suites
+    return profile.suite if not declared or profile.suite in declared else declared[0]
 
 
 def _suite(name: str | None, tier: str, registry: Registry, data: DataSpec, execution: Execution) -> SuiteSpec | None:

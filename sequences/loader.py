@@ -38,7 +38,8 @@ class SequenceFile(BaseModel):
         name: Equal to the file's name.
         description: One sentence.
         stages: Stages in the default order; an entry may be a bare task name.
-        suites: Retention suites that fit the sequence; empty leaves the choice to the profile.
+        suites: Retention suites that fit the sequence. The first replaces the profile's suite where that is none of
+            them; empty leaves the choice to the profile.
         orders: Named orders, each a permutation of the stage names.
     """
 
@@ -124,7 +125,7 @@ def _permutation(chosen: Sequence[str], names: Sequence[str], where: str) -> lis
 
 def _random_order(order: str, names: list[str]) -> tuple[str, list[str]]:
     seed = order.removeprefix("random").lstrip(":-")
-    if not seed.isdigit():
+    if not (seed.isascii() and seed.isdigit()):
         raise UsageError(f"order {order!r}: the seed must be a whole number", hint="for example random:3")
     shuffled = list(names)
     random.Random(f"sequence order {int(seed)}").shuffle(shuffled)

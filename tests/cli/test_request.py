@@ -24,7 +24,7 @@ def test_seeds_come_back_as_written(seeds: list[int]) -> None:
     assert parse_seeds(",".join(map(str, seeds))) == tuple(seeds)
 
 
-@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "2-1", "1,,2", "0,0", "0-2,1"])
+@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "2-1", "1,,2", "0,0", "0-2,1", "²", "٣", "0-99999999999"])
 def test_wrong_seeds(text: str) -> None:
     with pytest.raises(UsageError):
         parse_seeds(text)

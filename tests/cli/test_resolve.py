@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cl_bench.harness.errors import UsageError
-from cl_bench.harness.models.by_name import settled_precision, stored_parameters
+from cl_bench.harness.models.by_name import settled_precision
+from cl_bench.harness.models.safetensors_header import stored_parameters
 from cl_bench.harness.profile_files import (
     PrecisionChoice,
     load_profile,
@@ -201,3 +202,34 @@ def test_parameters_are_counted_from_the_headers(tiny: Path) -> None:
 def test_auto_precision_is_settled(tiny: Path) -> None:
     assert settled_precision(PrecisionChoice(), tiny).training == "fp32"
     assert settled_precision(PrecisionChoice(training="bf16"), tiny).training == "bf16"
+
+
+def test_a_saved_specification_takes_a_method_that_needs_an_aligner(tmp_path: Path) -> None:
+    saved = resolved(model="lab-s", settings={"evaluation": {"rows": 3}})
+    assert saved.aligner is None
+    path = tmp_path / "saved.yaml"
+    path.write_text(saved.to_yaml(), encoding="utf-8")
+    spec = resolved(**Request(method="synthself").over(read_request(path)).model_dump())
+    assert spec.aligner is not None
+    assert spec.evaluation.rows == 3
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked", "suite"),
+    [
+        ("[]", None, "lab"),
+        ("[retention-local, lab]", None, "lab"),
+        ("[retention-local]", None, "retention-local"),
+        ("[retention-local]", "lab", "lab"),
+        ("[retention-local]", "none", None),
+    ],
+)
+def test_suites_that_a_sequence_declares(
+    tiny: Path, tmp_path: Path, declared: str, asked: str | None, suite: str | None
+) -> None:
+    (tmp_path / "sequences").mkdir()
+    text = f"name: mine\nstages: [chemistry]\nsuites: {declared}\n"
+    (tmp_path / "sequences" / "mine.yaml").write_text(text, encoding="utf-8")
+    request = Request(method="sft", sequence="mine", profile="lab", model=str(tiny), suite=asked, limit=2)
+    (spec,) = resolve(request, Execution(), Registry([tmp_path]), print)
+    assert (spec.suite.name if spec.suite else None) == suite
