@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import canonical_json, content_hash, plain, write_text
 from cl_bench.tasks.base import Example
 
@@ -160,11 +161,18 @@ class Cache:
             return None
 
     def put_jsonl(self, kind: str, key: CacheKey, rows: Iterable[Any]) -> None:
-        """Store rows of JSON values."""
+        """Store rows of JSON values. Raises ``StoreError`` where the folder cannot be written."""
         body = "".join(json.dumps(plain(row), allow_nan=False) + "\n" for row in rows)
         header = canonical_json({"key": key.as_dict(), "sha256": _text_hash(body)})
         # Not flushed: an entry that a power cut emptied does not match its hash, and is a miss.
-        write_text(self.path(kind, key), f"{header}\n{body}", durable=False)
+        try:
+            write_text(self.path(kind, key), f"{header}\n{body}", durable=False)
+        except OSError as error:
+            raise StoreError(
+                f"the cache {self.root} cannot be written",
+                str(error),
+                "free some space, or name another folder in CL_BENCH_CACHE; resume goes on from what is finished",
+            ) from error
 
     def path(self, kind: str, key: CacheKey) -> Path:
         """Where an entry is, or would be."""

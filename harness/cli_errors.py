@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError
+
+_NOT_OURS = frozenset(
+    {
+        errno.EACCES, errno.EDQUOT, errno.EEXIST, errno.EFBIG, errno.EIO, errno.EISDIR, errno.EMFILE,
+        errno.ENAMETOOLONG, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
+    }
+)  # fmt: skip
+"""What the file system refuses: the user can do something about it, and no trace helps."""
 
 
 def exit_code(call: Callable[[], Any], json: bool) -> int:
@@ -26,10 +35,18 @@ def exit_code(call: Callable[[], Any], json: bool) -> int:
     except BrokenPipeError:
         sys.stdout = None  # nobody reads; a flush at exit would fail again
         return EXIT_FAILED
+    except OSError as error:
+        return _fail(_of_the_system(error), json) if error.errno in _NOT_OURS else _unexpected(error, json)
     except Exception as error:
         return _parser_error(error, json) if hasattr(error, "format_message") else _unexpected(error, json)
     code = result if isinstance(result, int) else EXIT_DONE
     return _interrupted(json) if code == EXIT_INTERRUPTED else code
+
+
+def _of_the_system(error: OSError) -> ClBenchError:
+    where = error.filename if error.filename is not None else "a file"
+    hint = "free some space, check the rights, or name another folder (--output, --data-root, CL_BENCH_CACHE, TMPDIR)"
+    return ClBenchError(f"cannot read or write {where}", error.strerror or str(error), hint)
 
 
 def _fail(error: ClBenchError, json: bool) -> int:

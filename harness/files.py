@@ -166,10 +166,10 @@ def read_jsonl(path: Path) -> Iterator[Any]:
     """
     if not path.is_file():
         raise StoreError(f"{path} does not exist", "the run has not come that far, or the file was removed")
-    with path.open(encoding="utf-8") as stream:
+    with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                yield json.loads(line)
+                yield json.loads(line.decode())
             except ValueError as error:
                 raise StoreError(f"{path}, line {number} is not valid JSON", str(error)) from error
 

@@ -68,8 +68,10 @@ def read_spec(directory: Path) -> RunSpec:
         spec = RunSpec.from_yaml(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError as error:
         raise StoreError(f"{directory} is not a run directory", f"it has no {SPEC}", "see cl-bench run") from error
-    except ClBenchError as error:
-        raise StoreError(f"{path} cannot be read", error.what, "run the spec again into another --output") from error
+    except (ClBenchError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"{path} cannot be read", getattr(error, "what", str(error)), "run the spec again into another --output"
+        ) from error
     suffix = directory.resolve().name.rpartition("-")[2]
     if spec.digest()[:8] != suffix:
         raise StoreError(

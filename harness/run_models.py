@@ -50,7 +50,11 @@ class RunModels:
             name = planned_stages(self._store.spec)[index - 1][0]
             folder = self._store.stage_dir(index, name) / CHECKPOINT
             if not folder.is_dir():
-                raise StoreError(f"{folder} is gone", hint="remove the stages after it and resume the run")
+                raise StoreError(
+                    f"{folder} is gone",
+                    why="the stage after it trains on from these weights (--keep-checkpoints last removes older ones)",
+                    hint=f"remove {folder.parent} and every stage after it, then resume the run",
+                )
             model = load_folder(folder, self._store.spec.model.name, self._device)
         return freeze(model) if frozen else model
 

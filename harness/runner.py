@@ -341,7 +341,7 @@ def _all_intact(store: Store) -> bool:
     """Whether every stage of a concluded run verifies; a diverged run has those before the divergence."""
     names = [BASE_ROW, *(name for name, _ in planned_stages(store.spec))]
     done = [store.stage_done(index, name) for index, name in enumerate(names)]
-    written = store.exists(METRICS) and store.exists(REPORT)
+    written = all(store.exists(name) for name in (MATRIX, METRICS, REPORT))
     return (all(done) or store.state() == "diverged") and written
 
 

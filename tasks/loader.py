@@ -51,7 +51,7 @@ def load_task(path: Path, options: DataOptions) -> Task:
         )
     try:
         return _make(content["name"], dict(source), path, options)
-    except (TypeError, KeyError) as error:
+    except (TypeError, KeyError, ValueError) as error:
         raise UsageError(
             f"{path}, source {options.source!r}: wrong or missing keys", f"{type(error).__name__}: {error}"
         ) from error
@@ -60,7 +60,7 @@ def load_task(path: Path, options: DataOptions) -> Task:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{path} cannot be read as a task file", str(error)) from error
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict) or "name" not in content:
         raise UsageError(f"{path} is not a task file", "it needs the keys `name` and `sources`")

@@ -78,6 +78,23 @@ def prepare_libraries(execution: Execution) -> None:
         os.environ["OMP_NUM_THREADS"] = str(execution.threads)
 
 
+def check_device(device: str) -> None:
+    """Check that tensors can be put on a device, before anything is read or written.
+
+    Raises:
+        UsageError: torch does not know it, or it is not there.
+    """
+    if device == "cpu":  # torch is imported late where nothing needs it early
+        return
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except Exception as error:  # torch raises several kinds, by device
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"--device {device} cannot be used", why, "--device cpu works everywhere") from error
+
+
 def print_json(content: Any) -> None:
     """The one line of ``--json``."""
     print(json_module.dumps(content, ensure_ascii=False, sort_keys=False, default=str), file=sys.stdout, flush=True)

@@ -10,13 +10,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.commands.execution import execution_of, prepare_libraries
+from cl_bench.harness.commands.execution import check_device, execution_of, prepare_libraries
 from cl_bench.harness.commands.run import report, run_all
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
-from cl_bench.harness.run_directory import MANIFEST, read_spec
-from cl_bench.harness.spec import Execution
+from cl_bench.harness.run_directory import MANIFEST, read_spec, run_path
+from cl_bench.harness.spec import Execution, RunSpec
 
 
 def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> int:
@@ -32,8 +32,9 @@ def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> i
         UsageError: An option is of another form.
     """
     spec = read_spec(directory)
-    execution = replace(as_before(directory, options), output=directory.resolve().parents[2])
+    execution = replace(as_before(directory, options), output=_output_of(directory, spec))
     prepare_libraries(execution)
+    check_device(execution.device)
     from cl_bench.harness.resolve import changes
 
     with redirect_stdout(sys.stderr), make_progress(execution.progress) as progress:
@@ -49,6 +50,20 @@ def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> i
             )
         outcomes = run_all([spec], execution, registry, progress)
     return report(outcomes, json)
+
+
+def _output_of(directory: Path, spec: RunSpec) -> Path:
+    """The folder that ``--output`` named; elsewhere than there the same spec would begin a new run."""
+    place = directory.resolve()
+    output = place.parents[min(2, len(place.parents) - 1)]
+    wanted = run_path(Path(), spec)
+    if run_path(output, spec) != place:
+        raise StoreError(
+            f"{directory} is not where its run belongs",
+            why=f"the run's place below an output folder is {wanted}",
+            hint=f"move it to FOLDER/{wanted} and resume it there",
+        )
+    return output
 
 
 def as_before(directory: Path, options: Mapping[str, Any]) -> Execution:

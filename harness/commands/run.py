@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError
 from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.registry import Registry
@@ -67,6 +67,7 @@ def run_command(options: RunOptions) -> int:
     if options.write_recipe is not None and not options.tune:
         raise UsageError("--write-recipe goes with --tune")
     prepare_libraries(options.execution)
+    check_device(options.execution.device)
     request = options.request.over(read_request(options.file)) if options.file else options.request
     # Libraries print; stdout is for data alone.
     with redirect_stdout(sys.stderr), make_progress(options.execution.progress) as progress:

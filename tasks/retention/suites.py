@@ -67,7 +67,7 @@ def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
         tiers: dict[str, int | None] = content["tiers"]
         defaults: dict[str, Any] = content.get("defaults", {})
         entries: list[dict[str, Any]] = content["tasks"]
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OSError) as error:
         raise UsageError(
             f"{path} is not a suite", f"{type(error).__name__}: {error}", "it needs the keys `tiers` and `tasks`"
         ) from error

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
 
+Damage = Callable[[Path, str], None]
 RUN = ["run", "--sequence", "science", "--profile", "lab", "--suite", "none", "--limit", "2"]
 
 
@@ -72,6 +74,9 @@ def test_unknown_names(cli: Cli, tmp_path: Path, arguments: list[str], message: 
         (["--method", "sft", "--write-recipe", "r.yaml"], "goes with --tune"),
         (["--method", "synthself", "--aligner", "none"], "needs an aligner"),
         (["--method", "sft", "absent.yaml"], "cannot read"),
+        (["--method", "sft", "--model", ""], "--model is empty"),
+        (["--method", "sft", "--device", "cdua"], "--device cdua cannot be used"),
+        (["--method", "sft", "--order", "random:²"], "whole number"),
         ([], "no method given"),
     ],
 )
@@ -134,3 +139,80 @@ def test_a_folder_that_is_no_run_is_refused(cli: Cli, tmp_path: Path) -> None:
         assert done.code == 1
         assert "not a run directory" in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["{[1, 2]: 3}\n", "? {a: 1}\n: 2\n"])
+def test_a_key_of_several_values_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
+    (tmp_path / "request.yaml").write_text(text, encoding="utf-8")
+    done = cli("run", "request.yaml")
+    assert done.code == 2
+    assert "no single value" in done.err
+
+
+def without(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+
+
+def cut_off(folder: Path, name: str) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+
+
+def garbled(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\xff" * 64)
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "message"),
+    [
+        (without, "tokenizer.json", "no tokenizer"),
+        (without, "chat_template.jinja", "no chat template"),
+        (without, "model.safetensors", "no safetensors"),
+        (without, "config.json", "no config.json"),
+        (cut_off, "model.safetensors", "is cut off"),
+        (garbled, "model.safetensors", "not a safetensors file"),
+        (cut_off, "config.json", "config.json cannot be read"),
+        (garbled, "tokenizer.json", "tokenizer.json cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("role", ["--model", "--aligner"])
+def test_damaged_model_folders_are_refused_before_anything_is_written(
+    cli: Cli, tiny: Path, tmp_path: Path, role: str, damage: Damage, file: str, message: str
+) -> None:
+    damaged = shutil.copytree(tiny, tmp_path / "damaged")
+    damage(damaged, file)
+    models = {"--model": str(tiny), "--aligner": str(tiny), role: str(damaged)}
+    done = cli(*RUN, "--method", "synthself", *(part for pair in models.items() for part in pair))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_weights_of_another_architecture_are_a_model_error(cli: Cli, tiny: Path, tmp_path: Path) -> None:
+    odd = shutil.copytree(tiny, tmp_path / "odd")
+    config = json.loads((odd / "config.json").read_text(encoding="utf-8"))
+    (odd / "config.json").write_text(json.dumps({**config, "model_type": "no-such-type"}), encoding="utf-8")
+    done = cli(*RUN, "--method", "sft", "--model", str(odd))
+    assert done.code == 2
+    assert "cannot be loaded" in done.err
+
+
+def test_a_folder_that_cannot_be_written_is_no_fault_of_the_program(cli: Cli, tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = cli(*RUN, "--method", "sft", "--model", str(tiny), "--output", str(tmp_path / "file" / "below"))
+    assert done.code == 1
+    assert "cannot read or write" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_run_directory_that_was_moved_is_not_resumed_elsewhere(cli: Cli, tiny: Path, tmp_path: Path) -> None:
+    done = cli(*RUN, "--method", "base", "--model", str(tiny))
+    assert done.code == 0, done.err
+    (spec,) = (tmp_path / "runs").glob("*/*/*/spec.yaml")
+    moved = tmp_path / spec.parent.name
+    spec.parent.rename(moved)
+    before = sorted(tmp_path.rglob("*"))
+    done = cli("resume", str(moved))
+    assert done.code == 1
+    assert "not where its run belongs" in done.err
+    assert sorted(tmp_path.rglob("*")) == before
