@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.distributed import world_size
-from cl_bench.harness.files import plain, read_json
+from cl_bench.harness.errors import StoreError
+from cl_bench.harness.files import plain, read_object
 from cl_bench.harness.run_directory import MANIFEST
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import State, Store
@@ -32,9 +33,16 @@ class ManifestRecorder:
     """Records one process's work on a run; a resumed run has one session per process."""
 
     def __init__(self, store: Store, execution: Execution) -> None:
-        """Begin a session and write it, so that a killed process leaves its traces too."""
+        """Begin a session and write it, so that a killed process leaves its traces too.
+
+        Raises:
+            StoreError: The manifest of earlier sessions is damaged.
+        """
         self._store = store
-        earlier = read_json(store.path(MANIFEST))["sessions"] if store.exists(MANIFEST) else []
+        earlier = read_object(store.path(MANIFEST)).get("sessions") if store.exists(MANIFEST) else []
+        if not isinstance(earlier, list):
+            what = f"{store.path(MANIFEST)} is damaged"
+            raise StoreError(what, "it lists no sessions", "remove the file and resume the run")
         self._sessions: list[dict[str, Any]] = list(earlier)
         self._started = time.monotonic()
         self._session: dict[str, Any] = {
@@ -53,13 +61,14 @@ class ManifestRecorder:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to the phase's wall seconds."""
+        """Add the time spent inside to the phase's wall seconds, and write them: a report or a kill may follow."""
         begun = time.monotonic()
         try:
             yield
         finally:
             seconds = self._session["phase_seconds"]
             seconds[name] = round(seconds.get(name, 0.0) + time.monotonic() - begun, 3)
+            self._write()
 
     def end(self, state: State) -> None:
         """Close the session and write it."""

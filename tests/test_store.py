@@ -266,6 +266,14 @@ def test_manifest_has_a_session_per_process(store: Store) -> None:
     assert sessions[1]["phase_seconds"].keys() == {"train"}
 
 
+def test_a_killed_process_leaves_the_time_of_its_phases(store: Store) -> None:
+    manifest = ManifestRecorder(store, Execution(device="cpu"))
+    with manifest.phase("train"):
+        pass  # and no end: a report within the run reads the same file
+    session = store.read_json("manifest.json")["sessions"][0]
+    assert (session["state"], list(session["phase_seconds"])) == ("running", ["train"])
+
+
 def test_matrix_survives_the_disk(store: Store) -> None:
     matrix = Matrix([Column("chemistry", "sequence", 0.25, 10, "accuracy"), Column("gsm8k", "retention", 0, 5, "acc")])
     matrix.add_row("base")
