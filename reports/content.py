@@ -22,7 +22,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "acquisition": ("acquisition", "score on each task right after learning it, mean over stages"),
     "gain": ("gain", "acquisition minus the untouched model's score"),
     "retention": ("retention", "mean of the retention benchmarks after the last stage"),
-    "retention_above_chance": ("retention above chance", "0 is guessing, 1 is perfect"),
+    "retention_above_chance": ("retention above chance", "retention with guessing at 0 and perfection at 100"),
     "retention_change": ("retention change", "retention minus the untouched model's"),
     "average_accuracy": ("average accuracy", "mean over tasks after the last stage"),
     "average_incremental_accuracy": ("average incremental accuracy", "mean over stages of the mean over tasks so far"),
@@ -32,6 +32,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "forgetting_since_learned": ("forgetting since learned", "the same, best score from learning on"),
 }
 """Label and short definition of each metric in ``metrics.json``."""
+SIGNED = frozenset(
+    {"gain", "retention_change", "backward_transfer", "forward_transfer", "forgetting", "forgetting_since_learned"}
+)
+"""Metrics that are differences; the others are levels."""
 LAB_SENTENCE = (
     "Lab numbers show whether a mechanism appears in a small generated world; they are no benchmark scores of a "
     "language model."
@@ -146,9 +150,8 @@ def metrics_grid(metrics: Mapping[str, Any]) -> Grid:
     rows = []
     for name, (label, definition) in METRICS.items():
         found = metrics["metrics"].get(name, {"value": None, "reason": "not computed by this version"})
-        signed = name not in ("acquisition", "retention", "average_accuracy", "average_incremental_accuracy")
         remark = found.get("reason", "")
-        rows.append((label, percent(found["value"], signed), remark if found["value"] is None else
+        rows.append((label, percent(found["value"], name in SIGNED), remark if found["value"] is None else
                      "; ".join(part for part in (definition, remark) if part)))  # fmt: skip
     return Grid("Metrics (%)", ("metric", "value", "meaning"), tuple(rows))
 
@@ -218,7 +221,7 @@ def data_generation_grid(view: RunView) -> Grid | None:
 
 
 def _is_share(name: str) -> bool:
-    return name.endswith(("accuracy", "share", "rate", "similarity"))
+    return name.endswith(("accuracy", "accepted", "share", "rate", "similarity", "to_demonstration"))
 
 
 def _generated_label(name: str) -> str:
@@ -243,7 +246,8 @@ def rejected_sentences(view: RunView) -> list[str]:
 def warnings(view: RunView) -> list[str]:
     """What a reader must know before using the numbers."""
     state, reason = view.status.get("state", "not started"), view.status.get("reason")
-    sentences = [] if state == "done" else [f"the run is {state}" + (f": {reason}" if reason else "")]
+    shown = "unfinished: still running, or killed" if state == "running" else state
+    sentences = [] if state == "done" else [f"the run is {shown}" + (f": {reason}" if reason else "")]
     sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
     sentences += [f"{stage}: {sign}" for stage, signs in view.signs_of_collapse().items() for sign in signs]
     return [*sentences, *rejected_sentences(view), *_skipped_sentences(view.matrix)]

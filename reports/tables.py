@@ -60,9 +60,9 @@ def seeds_grid(summary: SeedSummary) -> Grid:
     rows = [
         (
             content.METRICS[name][0],
-            content.percent(found.mean),
+            content.percent(found.mean, name in content.SIGNED),
             content.percent(found.deviation),
-            "  ".join(content.percent(value) for value in found.values),
+            "  ".join(content.percent(value, name in content.SIGNED) for value in found.values),
         )
         for name, found in summary.measures.items()
     ]
@@ -87,6 +87,7 @@ def _page(title: str, grids: Sequence[Grid], footer: Sequence[str], width: int |
     stream = StringIO()
     console = Console(file=stream, width=columns, force_terminal=False, no_color=True, highlight=False, markup=False)
     console.print(title)
+    console.print()
     for grid in grids:
         for part in split_columns(grid, columns):
             _print_grid(console, part)

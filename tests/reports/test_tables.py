@@ -53,6 +53,12 @@ def test_run_that_diverged_says_so_and_keeps_its_rows(run_maker: RunMaker) -> No
     assert numbers_after(text, "forgetting")[0] == "-"
 
 
+def test_killed_run_is_called_unfinished(run_maker: RunMaker) -> None:
+    directory = run_maker()
+    Store.reopen(directory).status("running", stage="biology", phase="adapt")
+    assert "! the run is unfinished: still running, or killed" in render_run(directory, width=120)
+
+
 def test_base_run_has_no_stage_table(run_maker: RunMaker) -> None:
     text = render_run(run_maker(values={"base": VALUES["base"]}, bound="base"), width=120)
     assert text.startswith("base on science")
