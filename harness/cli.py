@@ -28,6 +28,26 @@ app = typer.Typer(name="cl-bench", help=_HELP, add_completion=False, **_SETTINGS
 models_app = typer.Typer(help="Models that come with cl-bench or are fetched by it.", **_SETTINGS)
 new_app = typer.Typer(help="Write a working starting point for an extension.", **_SETTINGS)
 validate_app = typer.Typer(help="Check a method, specification, task or run directory.", **_SETTINGS)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from cl_bench import __version__
+
+        print(f"cl-bench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    # What it says about itself is the application's help; the option does its work in the callback.
+    pass
+
+
 app.add_typer(models_app, name="models")
 app.add_typer(new_app, name="new")
 app.add_typer(validate_app, name="validate")
@@ -85,7 +105,10 @@ def run(
     threads: Threads = None,
     checkpoint_every: CheckpointEvery = "60s",
     keep_checkpoints: Keep = "all",
-    save_spec: Annotated[Path | None, typer.Option(help="Write the full specification to a file.")] = None,
+    save_spec: Annotated[
+        Path | None,
+        typer.Option(help="Write the full specification to a file; with several seeds one NAME-sSEED.yaml each."),
+    ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Try the recipe's grid on dev rows first.")] = False,
     write_recipe: Annotated[
         Path | None, typer.Option(help="With --tune: put the choice into this recipe file.")
@@ -201,7 +224,10 @@ def validate_method(
     include_path: IncludePath = None,
     json: Json = False,
 ) -> int:
-    """Check a method's class and settings, then run it on a few rows in the lab."""
+    """Check a method's class, then a short run of it.
+
+    The class and its settings are read, then it runs twice on a few rows in the lab; nothing is kept.
+    """
     from cl_bench.harness.commands.validate import validate_method_command
 
     return validate_method_command(name, include_path or (), static, json)
@@ -232,7 +258,10 @@ def validate_task(
     offline: Offline = False,
     json: Json = False,
 ) -> int:
-    """Load every split of a task and check rows, identifiers and the scorer on the task's own answers."""
+    """Load a task's rows; check them and the scorer.
+
+    Every split, identifiers, and the scorer on the task's own answers.
+    """
     from cl_bench.harness.commands.execution import execution_of
     from cl_bench.harness.commands.validate import validate_task_command
 
@@ -242,7 +271,10 @@ def validate_task(
 
 @validate_app.command("run")
 def validate_run(directory: Annotated[Path, typer.Argument(help="Run directory.")], json: Json = False) -> int:
-    """Check a run directory: its specification against its name, its files against their hashes."""
+    """Check a run directory against its hashes.
+
+    Its specification against its name, its files against their hashes, its matrix against its samples.
+    """
     from cl_bench.harness.commands.validate import validate_run_command
 
     return validate_run_command(directory, json)

@@ -51,7 +51,8 @@ class UnknownNameError(UsageError):
         """Find the names nearest to ``name`` among the known ones of its kind."""
         known = sorted(known)
         self.nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(self.nearest)}?" if self.nearest else f"known: {', '.join(known) or 'none'}"
+        listed = f"known: {', '.join(known)}" if known else f"there is no {kind} to choose from"
+        hint = f"did you mean {' or '.join(self.nearest)}?" if self.nearest else listed
         super().__init__(f"unknown {kind}: {name!r}", hint=hint)
 
 

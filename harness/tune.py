@@ -141,8 +141,10 @@ def render(result: TuneResult) -> str:
         mark = "chosen" if trial.settings == dict(result.chosen) else trial.reason
         rows.append([*values, *numbers, mark])
     widths = [max(len(row[column]) for row in rows) for column in range(len(names) + 3)]
+    seeds = ", ".join(map(str, result.seeds))
     lines = [
-        f"Settings of {result.method} from the grid of recipe {result.recipe}; {result.rule}; seeds {result.seeds}"
+        f"Settings of {result.method} from the grid of recipe {result.recipe}, seed {seeds}",
+        f"Chosen by the {result.rule}",
     ]
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=False)]

@@ -81,6 +81,12 @@ def test_show_model(cli: Cli, tiny: Path) -> None:
     assert content["parameters"] > 1000
 
 
+def test_version(cli: Cli) -> None:
+    from cl_bench import __version__
+
+    assert cli("--version").out == f"cl-bench {__version__}\n"
+
+
 def test_env(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_TOKEN", "secret-value")
     content = json.loads(cli("env", "--json").out)
