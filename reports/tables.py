@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_WIDTH = 110
 _NARROWEST = 40
+_GAP = 3
+"""Characters between columns: a blank on each side and the separator of the box."""
 
 
 def render_run(directory: Path, width: int | None = None) -> str:
@@ -118,7 +120,7 @@ def split_columns(grid: Grid, width: int) -> list[Grid]:
     """Cut a grid that is too wide into several with the same first column; the last column may wrap instead."""
     if grid.header[-1] in ("meaning", "each seed"):
         return [grid]
-    widths = [max(len(name), *(len(row[i]) for row in grid.rows)) + 2 for i, name in enumerate(grid.header)]
+    widths = [max(len(name), *(len(row[i]) for row in grid.rows)) + _GAP for i, name in enumerate(grid.header)]
     parts: list[list[int]] = [[]]
     used = widths[0]
     for i in range(1, len(grid.header)):

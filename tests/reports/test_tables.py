@@ -93,7 +93,7 @@ def test_wide_matrix_is_split_not_squeezed() -> None:
     assert len(parts) > 1
     assert all(part.header[0] == "after" and part.rows[0][0] == "base" for part in parts)
     assert [name for part in parts for name in part.header[1:]] == list(header[1:])
-    assert all(sum(max(len(name), 4) + 2 for name in part.header) <= 60 for part in parts)
+    assert all(sum(max(len(name), 4) + 3 for name in part.header) <= 60 for part in parts)
 
 
 def test_seeds_show_mean_spread_and_every_value(run_maker: RunMaker) -> None:
