@@ -80,6 +80,8 @@ def _show_component(kind: str, name: str, registry: Registry, json: bool) -> int
         inferred = ", inferred" if row["inferred"] else ""
         print(f"  {row['name']} = {row['default']!r}  [{row['unit']}]")
         print(f"      {row['description']} ({row['source']}{inferred})")
+    if kind == "method":
+        print("\nA profile's recipe goes over these defaults (cl-bench show recipe lab); --set goes over both.")
     return 0
 
 

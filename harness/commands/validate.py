@@ -93,6 +93,12 @@ def _with_folder(file: Path, folders: list[Path]) -> tuple[list[Path], str]:
     return included, file.stem.replace("_", "-")
 
 
+def _in_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number}" for name, number in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _report(what: str, checks: Sequence[Check], extra: dict[str, Any], json: bool) -> int:
     passed = all(check.passed for check in checks)
     if json:
@@ -101,7 +107,7 @@ def _report(what: str, checks: Sequence[Check], extra: dict[str, Any], json: boo
     else:
         print(what)
         for key, value in extra.items():
-            print(f"  {key}: {value}")
+            print(f"  {key}: {_in_line(value)}")
         for check in checks:
             print(
                 f"  {'ok  ' if check.passed else 'FAIL'}  {check.name}{': ' + check.problem if check.problem else ''}"
