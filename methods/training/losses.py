@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Reduction = Literal["token_mean", "sequence_mean"]
+Reduction = Literal["token_mean", "sequence_mean", "fixed_length"]
 
 
 def at_least_fp32(logits: Tensor) -> Tensor:
@@ -24,17 +24,30 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.nn.functional.cross_entropy(at_least_fp32(logits), labels, reduction="none")
 
 
-def loss_weights(mask: Tensor, reduction: Reduction, step_tokens: int, step_sequences: int) -> Tensor:
+def dft_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Dynamic fine-tuning (2508.05629): each label's negative log-likelihood times its detached probability, [N]."""
+    losses = cross_entropy(logits, labels)
+    return (-losses).detach().exp() * losses
+
+
+def loss_weights(
+    mask: Tensor, reduction: Reduction, step_tokens: int, step_sequences: int, length: int | None = None
+) -> Tensor:
     """Weights [B, T] such that the sum of weight x token loss over an optimizer step's micro-batches is its loss.
 
     Args:
         mask: [B, T], 1 where a token is under the loss.
         reduction: ``token_mean``: every token of the step counts 1 / step_tokens. ``sequence_mean``: every sequence
             counts 1 / step_sequences, its tokens equally (a sequence without a loss token counts as zero).
+            ``fixed_length``: every token counts 1 / (step_sequences x length), as in Dr. GRPO.
         step_tokens: Loss tokens of the whole optimizer step.
         step_sequences: Sequences of the whole optimizer step.
+        length: Longest completion that may be sampled; for ``fixed_length``.
     """
-    mask = mask.to(torch.float32)
+    mask = mask if mask.dtype == torch.float64 else mask.to(torch.float32)
+    if reduction == "fixed_length":
+        assert length is not None
+        return mask / max(step_sequences * length, 1)
     if reduction == "token_mean":
         return mask / max(step_tokens, 1)
     return mask / mask.sum(1, keepdim=True).clamp(min=1) / max(step_sequences, 1)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt
-from cl_bench.methods.training.divergences import Divergence, chunked
+from cl_bench.methods.training.divergences import Divergence, chunked, tempered
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
@@ -93,14 +93,15 @@ def on_policy_loss(
     teacher_batch = {"input_ids": batch["teacher_input_ids"], "attention_mask": batch["teacher_attention_mask"]}
     with torch.no_grad():
         teacher_hidden = hidden_at(teacher, teacher_batch, shifted(batch["teacher_keep"]))
-    student_head, teacher_head = head_of(model), head_of(teacher)
-
-    def tempered(student_logits: Tensor, teacher_logits: Tensor) -> Tensor:
-        if temperature == 1:
-            return divergence(student_logits, teacher_logits)
-        return divergence(student_logits / temperature, teacher_logits / temperature)
-
-    values = chunked(tempered, student_hidden, teacher_hidden, student_head, teacher_head, int(model.config.vocab_size))
+    values = chunked(
+        tempered(divergence, temperature),
+        student_hidden,
+        teacher_hidden,
+        head_of(model),
+        head_of(teacher),
+        int(model.config.vocab_size),
+        batch["input_ids"][under_loss],
+    )
     return (values * batch["loss_weights"][under_loss]).sum()
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
+from cl_bench.methods.training.divergences import Divergence, chunked
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
@@ -16,17 +19,42 @@ TokenLoss = Callable[[Tensor, Tensor], Tensor]
 """(logits [N, V], labels [N]) -> loss per token [N]."""
 
 
-def weighted_token_loss(model: Any, batch: Mapping[str, Tensor], token_loss: TokenLoss) -> Tensor:
-    """Sum of ``loss_weights`` x token loss over a micro-batch.
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A frozen model that the student is held near on the loss tokens.
+
+    Attributes:
+        model: A causal language model; gets no gradient.
+        divergence: Of the student's logits from the model's.
+        weight: Times the divergence of each loss token.
+    """
+
+    model: Any
+    divergence: Divergence
+    weight: float
+
+
+def supervised_loss(
+    model: Any, batch: Mapping[str, Tensor], token_loss: TokenLoss, anchor: Anchor | None = None
+) -> Tensor:
+    """Sum of ``loss_weights`` x (token loss + anchor's weight x divergence) over a micro-batch.
 
     Args:
         model: A causal language model.
         batch: ``input_ids``, ``attention_mask`` and ``loss_weights`` (of each token as a label), [B, T].
         token_loss: The loss of one label.
+        anchor: What to stay near, or None.
     """
     under_loss = batch["loss_weights"] > 0
-    logits = head_of(model)(hidden_at(model, batch, shifted(under_loss)))
-    losses = token_loss(logits, batch["input_ids"][under_loss])
+    keep, labels = shifted(under_loss), batch["input_ids"][under_loss]
+    hidden = hidden_at(model, batch, keep)
+    losses = token_loss(head_of(model)(hidden), labels)
+    if anchor is not None:
+        with torch.no_grad():
+            anchored = hidden_at(anchor.model, batch, keep)
+        vocabulary = int(model.config.vocab_size)
+        divergences = chunked(anchor.divergence, hidden, anchored, head_of(model), head_of(anchor.model), vocabulary)
+        losses = losses + anchor.weight * divergences
     return (losses * batch["loss_weights"][under_loss]).sum()
 
 
@@ -35,6 +63,7 @@ def supervised_trainer(
     rows: Sequence[TrainingRow],
     token_loss: TokenLoss,
     reduction: Reduction = "token_mean",
+    anchor: Anchor | None = None,
     padding_side: Literal["left", "right"] = "right",
 ) -> Any:
     """A trainer over prompt-completion rows.
@@ -44,6 +73,7 @@ def supervised_trainer(
         rows: Training rows; the prompt is never under the loss, the end token is.
         token_loss: Loss per token.
         reduction: How token losses become the step's loss.
+        anchor: What the student is held near, or None.
         padding_side: Does not change the result; right by default.
     """
     from datasets import Dataset
@@ -59,7 +89,7 @@ def supervised_trainer(
             return batches
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
-            return weighted_token_loss(model, batch, token_loss)
+            return supervised_loss(model, batch, token_loss, anchor)
 
     def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         pairs = [(item["prompt_ids"], item["completion_ids"]) for item in items]

@@ -168,7 +168,7 @@ def scale_for_accumulation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SFT_MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "loss doubled": lambda m: m.setattr(
-        supervised_module, "weighted_token_loss", doubled(supervised_module.weighted_token_loss)
+        supervised_module, "supervised_loss", doubled(supervised_module.supervised_loss)
     ),
     "loss divided by the accumulation": scale_for_accumulation,
     "prompt tokens included": lambda m: m.setattr(supervised_module, "pad_batch", prompt_included),
