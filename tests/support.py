@@ -138,15 +138,17 @@ class TinyContext(Context):
         stop_at: int | None = None,
         aligner: ChatModel | None = None,
         modifiers: Sequence[Modifier] = (),
+        original: ChatModel | None = None,
+        task_start: ChatModel | None = None,
     ) -> None:
-        """``stop_at``: raise ``Stopped`` after that optimizer step."""
+        """``stop_at``: raise ``Stopped`` after that optimizer step; ``task_start`` is ``original`` where not given."""
         self.seed, self.precision = seed, precision or Precision(micro_batch_size=4)
         self.scratch, self.cache = folder / "scratch", Cache(folder / "cache")
         self.progress, self.ledger, self.modifiers = SilentProgress(), Ledger(), modifiers
         self.checkpoints = StageCheckpointFolder(folder / "mid", None, every_steps)
         self.backend, self.backend_version = "local", "test"
         self._aligner, self._stop_at = aligner, stop_at
-        self.original_weights: ChatModel | None = None
+        self.original_weights, self._task_start = original, task_start
 
     def aligner(self) -> ChatModel:
         """The aligner given."""
@@ -172,8 +174,9 @@ class TinyContext(Context):
         return replace(chat, model=copy.deepcopy(chat.model))
 
     def task_start(self) -> ChatModel:
-        """The same."""
-        return self.original()
+        """A fresh copy of the model registered as the stage's beginning, or of the original."""
+        chat = self._task_start
+        return self.original() if chat is None else replace(chat, model=copy.deepcopy(chat.model))
 
     def sampler(self, model: ChatModel) -> Sampler:
         """The local sampler."""

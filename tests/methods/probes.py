@@ -12,9 +12,11 @@ from torch import Tensor
 
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.seeds import global_seed
+from cl_bench.methods.asft import ASFT
 from cl_bench.methods.base import Fidelity, Method, MethodSettings, Modifier, Precision, Stage, Student
+from cl_bench.methods.dft import DFT
 from cl_bench.methods.sdft import SDFT, SDFTSettings
-from cl_bench.methods.sft import SFT, SFTSettings
+from cl_bench.methods.sft import SFT
 from cl_bench.methods.synthself import SynthSelf, SynthSelfSettings
 from tests.support import Stopped, TinyContext, tiny_model
 
@@ -23,9 +25,10 @@ COMMON: dict[str, Any] = {"learning_rate": 1e-2, "batch_size": 4, "max_grad_norm
 
 
 def make_method(name: str, **changes: Any) -> Method:
-    """One of the three methods with settings that suit a tiny model."""
-    if name == "sft":
-        return SFT(SFTSettings(**{**COMMON, **changes}))
+    """A method with settings that suit a tiny model."""
+    if name in ON_DEMONSTRATIONS:
+        cls = ON_DEMONSTRATIONS[name]
+        return cls(cls.Settings(**{**COMMON, **changes}))
     if name == "sdft":
         short = {"max_completion_length": 12, "max_length": 150, "ema_rate": 0.2, "teacher_template": SHORT}
         return SDFT(SDFTSettings(**{**COMMON, **short, **changes}))
@@ -33,6 +36,7 @@ def make_method(name: str, **changes: Any) -> Method:
     return SynthSelf(SynthSelfSettings(**{**COMMON, **long, **changes}))
 
 
+ON_DEMONSTRATIONS: dict[str, type[Method]] = {"sft": SFT, "dft": DFT, "asft": ASFT}
 SHORT = "{question} as in {demonstration}"
 
 
@@ -57,10 +61,8 @@ def first_step(
 ) -> tuple[Gradients, TinyContext]:
     """Gradients of the first optimizer step, and the context with its ledger."""
     probe = GradientProbe()
-    aligner = tiny_model(1)
-    tiny = TinyContext(
-        folder, precision=Precision(micro_batch_size=micro), modifiers=[probe], aligner=aligner, **context
-    )
+    given = {"aligner": tiny_model(1), "original": tiny_model(2), **context}
+    tiny = TinyContext(folder, precision=Precision(micro_batch_size=micro), modifiers=[probe], **given)
     try:
         with global_seed(7):
             method.adapt(student, stage, tiny)

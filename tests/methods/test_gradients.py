@@ -23,7 +23,7 @@ from cl_bench.methods.training.teachers import EMATeacher
 from tests.methods.probes import SHORT, Gradients, assert_close, by_hand, first_step, full_logits, make_method
 from tests.support import tiny_model, toy_examples, toy_stage
 
-METHODS = ("sft", "synthself", "sdft")
+METHODS = ("sft", "dft", "asft", "synthself", "sdft")
 FOUR = toy_examples(4)
 
 
@@ -49,6 +49,27 @@ def sft_by_hand(student: ChatModel) -> Gradients:
             completion = student.completion_ids(example.demonstration or "")
             logits = full_logits(model, student.prompt_ids(example.messages), completion)
             total = total + torch.nn.functional.cross_entropy(logits, torch.tensor(completion), reduction="sum")
+            count += len(completion)
+        return total / count
+
+    return by_hand(student, loss)
+
+
+def weighted_by_hand(student: ChatModel, anchor: Any, weight: float, reverse: bool) -> Gradients:
+    """Token mean of sg[p] x -log p, plus the anchor's weight x KL, over all completion tokens of the four rows."""
+
+    def loss(model: Any) -> torch.Tensor:
+        total, count = torch.zeros(()), 0
+        for example in FOUR:
+            completion = student.completion_ids(example.demonstration or "")
+            own = full_logits(model, student.prompt_ids(example.messages), completion).log_softmax(-1)
+            label = own[torch.arange(len(completion)), torch.tensor(completion)]
+            total = total - (label.detach().exp() * label).sum()
+            if weight:
+                with torch.no_grad():
+                    held = full_logits(anchor, student.prompt_ids(example.messages), completion).log_softmax(-1)
+                first, second = (own, held) if reverse else (held, own)
+                total = total + weight * (first.exp() * (first - second)).sum()
             count += len(completion)
         return total / count
 
@@ -97,6 +118,25 @@ def check_sdft(tmp_path: Path) -> None:
 
 def test_sft_step_has_the_gradient_of_the_token_mean(tmp_path: Path) -> None:
     check_sft(tmp_path)
+
+
+def test_dft_step_has_the_gradient_of_the_weighted_likelihood(tmp_path: Path) -> None:
+    student = shifted_student(tmp_path / "files")
+    expected = weighted_by_hand(student, None, 0.0, False)
+    for name, settings in (("dft", {}), ("asft", {"anchor_weight": 0.0})):
+        own = copy.deepcopy(student)
+        gradients, _ = first_step(make_method(name, **settings), own, toy_stage(FOUR), tmp_path / name, 2)
+        assert_close(gradients, expected)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("anchor", ["original", "task_start"])
+def test_asft_is_held_near_the_anchor_that_it_names(direction: str, anchor: str, tmp_path: Path) -> None:
+    student, models = shifted_student(tmp_path / "files"), {"original": tiny_model(7), "task_start": tiny_model(8)}
+    expected = weighted_by_hand(student, models[anchor].model, 0.3, direction == "reverse")
+    method = make_method("asft", anchor_weight=0.3, anchor_direction=direction, anchor=anchor)
+    gradients, _ = first_step(method, copy.deepcopy(student), toy_stage(FOUR), tmp_path / "run", 2, **models)
+    assert_close(gradients, expected)
 
 
 def test_sdft_step_has_the_gradient_of_the_forward_kl_to_the_conditioned_self(tmp_path: Path) -> None:
