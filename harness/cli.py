@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
@@ -346,6 +347,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: parses, runs, and turns every error into a message and an exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     signal.signal(signal.SIGTERM, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a closed one is None
+            stream.reconfigure(errors="replace")  # where the terminal's encoding lacks a character
     sys.exit(exit_code_of(given))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -35,18 +36,32 @@ def exit_code(call: Callable[[], Any], json: bool) -> int:
     except BrokenPipeError:
         sys.stdout = None  # nobody reads; a flush at exit would fail again
         return EXIT_FAILED
-    except OSError as error:
-        return _fail(_of_the_system(error), json) if error.errno in _NOT_OURS else _unexpected(error, json)
     except Exception as error:
-        return _parser_error(error, json) if hasattr(error, "format_message") else _unexpected(error, json)
+        return _other(error, json)
     code = result if isinstance(result, int) else EXIT_DONE
     return _interrupted(json) if code == EXIT_INTERRUPTED else code
 
 
-def _of_the_system(error: OSError) -> ClBenchError:
-    where = error.filename if error.filename is not None else "a file"
+def _other(error: Exception, json: bool) -> int:
+    if hasattr(error, "format_message"):
+        return _parser_error(error, json)
+    refused = _of_the_system(error)
+    return _unexpected(error, json) if refused is None else _fail(refused, json)
+
+
+def _of_the_system(error: Exception) -> ClBenchError | None:
+    """What the file system refused, as an error for people; None where the error is another."""
     hint = "free some space, check the rights, or name another folder (--output, --data-root, CL_BENCH_CACHE, TMPDIR)"
-    return ClBenchError(f"cannot read or write {where}", error.strerror or str(error), hint)
+    if isinstance(error, OSError):
+        if error.errno not in _NOT_OURS:
+            return None
+        where = error.filename if error.filename is not None else "a file"
+        return ClBenchError(f"cannot read or write {where}", error.strerror or str(error), hint)
+    # The libraries that write weights have exceptions of their own, with the system's error in the text.
+    code = re.search(r"\(os error (\d+)\)", str(error))
+    if (code and int(code[1]) in _NOT_OURS) or "PytorchStreamWriter failed writing" in str(error):
+        return ClBenchError("cannot write weights", str(error).splitlines()[0], hint)
+    return None
 
 
 def _fail(error: ClBenchError, json: bool) -> int:

@@ -158,6 +158,19 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"{path} is not valid JSON", str(error), "remove the file and resume the run") from error
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Content of a JSON file that holds an object.
+
+    Raises:
+        StoreError: The file is absent, not JSON, or holds something else.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict):
+        why = f"it holds a {type(content).__name__}, not an object"
+        raise StoreError(f"{path} is damaged", why, "remove the file and resume the run")
+    return content
+
+
 def read_jsonl(path: Path) -> Iterator[Any]:
     """Values of a JSON-lines file, one after another.
 

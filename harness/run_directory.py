@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.errors import ClBenchError, StoreError
-from cl_bench.harness.files import first_damaged, read_json, read_jsonl
+from cl_bench.harness.files import first_damaged, read_json, read_jsonl, read_object
 from cl_bench.harness.measure.matrix import BASE_ROW, Matrix
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.spec import RunSpec
@@ -98,7 +98,7 @@ def verify_stage(folder: Path, weights: bool = True) -> bool:
     path = folder / DONE
     if not path.is_file():
         return False
-    hashes = read_json(path).get("files")
+    hashes = read_object(path).get("files")
     if not isinstance(hashes, dict):
         raise StoreError(f"{path} is damaged", "it lists no files", f"remove {folder} and resume the run")
     wanted = {file: digest for file, digest in hashes.items() if weights or not file.startswith(f"{CHECKPOINT}/")}
@@ -179,12 +179,17 @@ def load_run(directory: Path, verify: bool = True, weights: bool = False) -> Run
         directory=directory,
         spec=spec,
         status=_optional(directory / STATUS),
-        matrix=Matrix.from_json(read_json(matrix_path)) if matrix_path.is_file() else Matrix(()),
+        matrix=read_matrix(matrix_path) if matrix_path.is_file() else Matrix(()),
         metrics=_optional(directory / METRICS),
         manifest=_optional(directory / MANIFEST),
         stages=stages,
     )
 
 
+def read_matrix(path: Path) -> Matrix:
+    """A run's ``matrix.json``. Raises ``StoreError`` where it is absent or damaged."""
+    return Matrix.from_json(read_object(path))
+
+
 def _optional(path: Path) -> dict[str, Any]:
-    return read_json(path) if path.is_file() else {}
+    return read_object(path) if path.is_file() else {}

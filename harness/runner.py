@@ -14,7 +14,7 @@ from typing import Any
 from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.context import RunContext
-from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError
+from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.evaluation import TaskResult
@@ -30,12 +30,14 @@ from cl_bench.harness.run_directory import (
     ADAPTATION,
     CHECKPOINT,
     COLLAPSE,
+    DONE,
     MATRIX,
     METRICS,
     REPORT,
     SCHEMA_VERSION,
     SHIFT,
     WITHIN,
+    read_matrix,
     stage_folder,
 )
 from cl_bench.harness.run_models import RunModels
@@ -154,6 +156,7 @@ class _Run:
                 self._read_row(index, name)
                 student = None
                 continue
+            self._refuse_orphans(index, name)
             # After a resume the weights come from the checkpoint; both are fp32, so they are the same bits.
             student = student or self.models.after_stage(index - 1)
             try:
@@ -162,6 +165,16 @@ class _Run:
                 self._diverged(index, name, str(error.what))
                 return "diverged"
         return "done"
+
+    def _refuse_orphans(self, index: int, name: str) -> None:
+        """A finished stage whose predecessor is trained anew would not come from the weights that stand before it."""
+        for later, (other, _) in enumerate(planned_stages(self.spec)[index:], start=index + 1):
+            if self.store.exists(self._in_stage(later, other, DONE)):
+                raise StoreError(
+                    f"stage {other} is finished, but {name} before it is not",
+                    f"{self._in_stage(index, name, DONE)} is gone",
+                    f"put it back, or remove {stage_folder(later, other)} and the stages after it and resume",
+                )
 
     def _stage(self, index: int, name: str, parts: tuple[StageSpec, ...], student: ChatModel) -> None:
         self.store.reset_stage(index, name)
@@ -347,7 +360,7 @@ def _all_intact(store: Store) -> bool:
 
 def _finished(store: Store) -> RunResult:
     state = store.state()
-    matrix = Matrix.from_json(store.read_json(MATRIX))
+    matrix = read_matrix(store.path(MATRIX))
     result_state: State = "diverged" if state == "diverged" else "done"
     return RunResult(store.directory, result_state, matrix, store.read_json(METRICS))
 

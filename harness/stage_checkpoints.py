@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cl_bench.harness.distributed import is_main_process
 from cl_bench.harness.errors import StoreError
-from cl_bench.harness.files import first_damaged, hash_tree, publish_folder, read_json, write_json
+from cl_bench.harness.files import first_damaged, hash_tree, publish_folder, read_object, write_json
 from cl_bench.harness.run_directory import SCHEMA_VERSION
 from cl_bench.methods.base import StageCheckpoints
 
@@ -62,7 +62,8 @@ class StageCheckpointFolder(StageCheckpoints):
         if not complete:
             return None
         newest = max(complete, key=lambda path: int(path.name.removeprefix("step-")))
-        damaged = first_damaged(newest, read_json(newest / HASHES)["files"])
+        hashes = read_object(newest / HASHES).get("files")
+        damaged = first_damaged(newest, hashes) if isinstance(hashes, dict) else (newest / HASHES, "it lists no files")
         if damaged is not None:
             file, why = damaged
             raise StoreError(f"{file} is damaged", why, f"remove {self._folder} and resume: the stage starts again")

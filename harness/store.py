@@ -174,8 +174,8 @@ class Store:
 
     def state(self) -> str | None:
         """The state that ``status.json`` records, or None before the first."""
-        recorded = self.read_json(run_directory.STATUS) if self.exists(run_directory.STATUS) else {}
-        return recorded.get("state") if isinstance(recorded, dict) else None
+        recorded = files.read_object(self.path(run_directory.STATUS)) if self.exists(run_directory.STATUS) else {}
+        return recorded.get("state")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write ``manifest.json``."""

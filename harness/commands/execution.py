@@ -97,7 +97,7 @@ def check_device(device: str) -> None:
 
 def print_json(content: Any) -> None:
     """The one line of ``--json``."""
-    print(json_module.dumps(content, ensure_ascii=False, sort_keys=False, default=str), file=sys.stdout, flush=True)
+    print(json_module.dumps(content, sort_keys=False, default=str), file=sys.stdout, flush=True)
 
 
 def _interval(text: str) -> tuple[float | None, int | None]:

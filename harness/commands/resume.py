@@ -90,6 +90,6 @@ def _last_execution(directory: Path) -> dict[str, Any]:
     try:
         manifest = json_module.loads((directory / MANIFEST).read_text(encoding="utf-8"))
         execution: dict[str, Any] = manifest["sessions"][-1]["execution"]
-    except (OSError, ValueError, KeyError, IndexError):
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
         return {}  # killed before its manifest was written: the options alone decide
-    return execution
+    return execution if isinstance(execution, dict) else {}

@@ -141,6 +141,8 @@ class Matrix:
                 for name, value in document["values"][row].items():
                     reason = document["reasons"].get(f"{row}/{name}", "")
                     matrix.set(row, name, Cell(value, reason, document["counts"].get(row, {}).get(name, {})))
-        except (KeyError, TypeError, ValueError) as error:
-            raise StoreError("matrix.json is damaged", str(error), "resume the run: it is written again") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(
+                "matrix.json is damaged", str(error), "remove it and resume: it is written again"
+            ) from error
         return matrix

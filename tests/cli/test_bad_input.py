@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from cl_bench.harness.cli_errors import exit_code
+from tests.cli.conftest import Cli, call
 
 Damage = Callable[[Path, str], None]
 RUN = ["run", "--sequence", "science", "--profile", "lab", "--suite", "none", "--limit", "2"]
@@ -216,3 +218,69 @@ def test_a_run_directory_that_was_moved_is_not_resumed_elsewhere(cli: Cli, tiny:
     assert done.code == 1
     assert "not where its run belongs" in done.err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.fixture(scope="module")
+def base_run(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of the untouched model, for copies to be damaged."""
+    output = tmp_path_factory.mktemp("base")
+    done = call(*RUN, "--method", "base", "--model", str(tiny), "--output", str(output))
+    assert done.code == 0, done.err
+    return output
+
+
+@pytest.mark.parametrize("file", ["status.json", "matrix.json", "metrics.json", "stages/00-base/done.json"])
+@pytest.mark.parametrize("content", [b"[]", b"{", b"\xff\xfe"])
+def test_damaged_documents_are_named_and_written_again_once_removed(
+    cli: Cli, base_run: Path, tmp_path: Path, file: str, content: bytes
+) -> None:
+    shutil.copytree(base_run, tmp_path / "runs")
+    (spec,) = (tmp_path / "runs").glob("*/*/*/spec.yaml")
+    (spec.parent / file).write_bytes(content)
+    for command in (["show", "run"], ["validate", "run"]):
+        done = cli(*command, str(spec.parent))
+        assert done.code == 1
+        assert file in done.err
+        assert "Traceback" not in done.err
+    (spec.parent / file).unlink()
+    assert cli("resume", str(spec.parent)).code == 0
+    assert cli("validate", "run", str(spec.parent)).code == 0
+
+
+def test_a_stage_is_not_trained_anew_below_finished_ones(cli: Cli, tiny: Path, tmp_path: Path) -> None:
+    command = [*RUN, "--method", "sft", "--model", str(tiny), "--set", "evaluation.rows=1"]
+    assert cli(*command).code == 0
+    (spec,) = (tmp_path / "runs").glob("*/*/*/spec.yaml")
+    (spec.parent / "stages" / "02-biology" / "done.json").unlink()
+    done = cli("resume", str(spec.parent))
+    assert done.code == 1
+    assert "stage materials is finished, but biology before it is not" in done.err
+    for stage in ("03-materials", "04-physics"):
+        shutil.rmtree(spec.parent / "stages" / stage)
+    assert cli("resume", str(spec.parent)).code == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "run/file"),
+        ValueError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        RuntimeError("[enforce fail] . PytorchStreamWriter failed writing file data/0: file write failed"),
+    ],
+)
+def test_a_full_disk_is_no_fault_of_the_program(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise error
+
+    assert exit_code(fail, json=False) == 1
+    said = capsys.readouterr().err
+    assert "free some space" in said
+    assert "Traceback" not in said
+
+
+def test_any_other_error_keeps_its_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise OSError("no error number")
+
+    assert exit_code(fail, json=False) == 1
+    assert "Traceback" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +184,14 @@ def test_validate_spec_prints_directories(cli: Cli, tiny: Path, tmp_path: Path) 
         f"runs/science/sft/tiny-default-s{seed}" for seed in (0, 1)
     ]
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_terminal_that_lacks_characters_gets_others(tmp_path: Path) -> None:
+    (tmp_path / "sequences").mkdir()
+    text = "name: mine\ndescription: Ünïcode ░▒▓\nstages: [chemistry]\n"
+    (tmp_path / "sequences" / "mine.yaml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "cl_bench.harness.cli", "show", "sequence", "mine", "--include-path", "."]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "?n?code" in done.stdout

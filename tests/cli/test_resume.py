@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cl_bench.harness.commands.resume import as_before
 from cl_bench.harness.files import plain
 from cl_bench.harness.run_directory import MANIFEST
@@ -48,3 +50,9 @@ def test_what_is_given_goes_before(tmp_path: Path) -> None:
 
 def test_a_run_without_manifest_takes_the_options_alone(tmp_path: Path) -> None:
     assert as_before(tmp_path, {}) == Execution()
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"sessions": 3}', '{"sessions": [{"execution": 3}]}', "3"])
+def test_a_damaged_manifest_gives_no_options(tmp_path: Path, content: str) -> None:
+    (tmp_path / MANIFEST).write_text(content)
+    assert as_before(tmp_path, {"threads": 2}) == Execution(threads=2)
