@@ -30,7 +30,7 @@ def _weights(path: Path) -> int:
             header: dict[str, Any] = json.loads(stream.read(length))
         entries = [entry for name, entry in header.items() if name != "__metadata__"]
         end = 8 + length + max((int(entry["data_offsets"][1]) for entry in entries), default=0)
-        total = sum(math.prod(entry["shape"]) for entry in entries)
+        total = sum(math.prod(map(int, entry["shape"])) for entry in entries)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelError(f"{path} is not a safetensors file", why=str(error)) from error
     size = path.stat().st_size

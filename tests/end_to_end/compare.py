@@ -9,8 +9,8 @@ from typing import Any
 
 
 def results_of(directory: Path) -> dict[str, Any]:
-    """Hashes of weights, samples and generated data of every stage, and the content of matrix and metrics."""
-    patterns = ("checkpoint/*.safetensors", "eval/**/*.jsonl", "data/*", "shift.json", "state.*")
+    """Hashes of every stage's weights, samples (within it too) and generated data; content of matrix and metrics."""
+    patterns = ("checkpoint/*.safetensors", "eval/**/*.jsonl", "within/**/*.jsonl", "data/*", "shift.json", "state.*")
     files = sorted({path for stage in directory.glob("stages/*") for p in patterns for path in stage.glob(p)})
     found: dict[str, Any] = {
         str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
