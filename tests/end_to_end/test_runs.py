@@ -70,7 +70,8 @@ def test_evaluation_within_a_stage_leaves_no_trace(cli: Cli, tmp_path: Path) -> 
     assert cli(*command, "--output", "plain", cwd=tmp_path).returncode == 0
     assert cli(*command, "--output", "watched", "--eval-every", "1", cwd=tmp_path).returncode == 0
     plain, watched = only_run(tmp_path / "plain"), only_run(tmp_path / "watched")
-    assert results_of(plain) == results_of(watched)
+    found = {name: value for name, value in results_of(watched).items() if "/within/" not in name}
+    assert results_of(plain) == found
     stage = watched / "stages" / "01-chemistry"
     steps = sorted(path.name for path in (stage / "within").iterdir())
     assert steps[0] == "step-000001"
