@@ -15,11 +15,11 @@ from cl_bench.methods.base import (
     Student,
     setting,
 )
+from cl_bench.methods.training.anchors import Anchor
 from cl_bench.methods.training.demonstrations import train_on_demonstrations
 from cl_bench.methods.training.divergences import forward_kl, reverse_kl
 from cl_bench.methods.training.losses import cross_entropy, dft_loss
 from cl_bench.methods.training.settings import TrainingSettings
-from cl_bench.methods.training.supervised import Anchor
 
 _CODE = "ASFT reference code (train_v2)"
 

@@ -221,7 +221,7 @@ class Adaptation:
         steps: Optimizer steps.
         trained_tokens: Tokens under the loss, summed over steps.
         generated_tokens: Tokens sampled, by whom ("student", "aligner").
-        flops: Floating-point operations by part ("train", "teacher", "generate", "data_generation").
+        flops: Floating-point operations by part ("train", "teacher", "anchor", "generate", "data_generation").
         data_generation: For methods that generate data: ``first_sample_accuracy``, ``accepted_share``, ``candidates``,
             edit similarity and so on; empty otherwise.
         rejected: Rows rejected or dropped, by reason.

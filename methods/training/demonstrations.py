@@ -5,10 +5,11 @@ from __future__ import annotations
 from cl_bench.harness.errors import NothingAcceptedError
 from cl_bench.methods.base import Adaptation, Context, Method, Stage, Student
 from cl_bench.methods.training.adaptation import adaptation_of, rows_hash
+from cl_bench.methods.training.anchors import Anchor
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.rows import TrainingRow, training_rows
 from cl_bench.methods.training.settings import TrainingSettings
-from cl_bench.methods.training.supervised import Anchor, TokenLoss, supervised_trainer
+from cl_bench.methods.training.supervised import TokenLoss, supervised_trainer
 
 
 def train_on_demonstrations(

@@ -35,6 +35,7 @@ class Counters:
     trained_tokens: int = 0
     forward_tokens: int = 0
     teacher_tokens: int = 0
+    anchor_tokens: int = 0
     generated_tokens: int = 0
     generation_prompt_tokens: int = 0
 
@@ -51,6 +52,7 @@ class TrainingSession:
         settings: The method's settings for this stage.
         teachers: Teachers by name; updated after every optimizer step and kept in checkpoints.
         counters: Work done, restored on resume.
+        total_steps: Optimizer steps of the whole stage; known once training begins.
     """
 
     method: Method
@@ -60,6 +62,7 @@ class TrainingSession:
     settings: TrainingSettings
     teachers: dict[str, Teacher] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
+    total_steps: int = 0
     _forward: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -260,6 +263,7 @@ def _make_callback(session: TrainingSession) -> Any:
 
     class SessionCallback(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            session.total_steps = state.max_steps
             session.context.progress.phase(f"train {session.stage.name}", state.max_steps)
             session.context.progress.advance(state.global_step)
 

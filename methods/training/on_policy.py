@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt
+from cl_bench.methods.training.anchors import Anchor, anchor_loss
 from cl_bench.methods.training.divergences import Divergence, chunked, tempered
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
@@ -32,6 +33,7 @@ class OnPolicyObjective:
             the divergence too.
         needs_demonstration: Rows without a demonstration are dropped and counted.
         skip_tokens: First tokens left out of the loss at most (see ``losses.tokens_to_skip``).
+        anchor: What the student is held near on its own samples, or None; at temperature 1.
     """
 
     teacher: Teacher
@@ -41,6 +43,7 @@ class OnPolicyObjective:
     generation: GenerationSettings
     skip_tokens: int = 0
     needs_demonstration: bool = False
+    anchor: Anchor | None = None
 
 
 @dataclass(slots=True)
@@ -75,9 +78,14 @@ def prompt_pairs(session: TrainingSession, objective: OnPolicyObjective) -> Prom
 
 
 def on_policy_loss(
-    model: Any, teacher: Any, batch: Mapping[str, Tensor], divergence: Divergence, temperature: float
+    model: Any,
+    teacher: Any,
+    batch: Mapping[str, Tensor],
+    divergence: Divergence,
+    temperature: float,
+    anchor: Anchor | None = None,
 ) -> Tensor:
-    """Sum of ``loss_weights`` x divergence over a micro-batch.
+    """Sum of ``loss_weights`` x (divergence + the anchor's) over a micro-batch.
 
     Args:
         model: The student.
@@ -87,9 +95,11 @@ def on_policy_loss(
             same completion token in both, at its own prompt's offset.
         divergence: Which.
         temperature: Divides both models' logits.
+        anchor: What the student is held near, or None.
     """
     under_loss = batch["loss_weights"] > 0
-    student_hidden = hidden_at(model, batch, shifted(under_loss))
+    keep = shifted(under_loss)
+    student_hidden = hidden_at(model, batch, keep)
     teacher_batch = {"input_ids": batch["teacher_input_ids"], "attention_mask": batch["teacher_attention_mask"]}
     with torch.no_grad():
         teacher_hidden = hidden_at(teacher, teacher_batch, shifted(batch["teacher_keep"]))
@@ -102,6 +112,8 @@ def on_policy_loss(
         int(model.config.vocab_size),
         batch["input_ids"][under_loss],
     )
+    if anchor is not None:
+        values = values + anchor_loss(anchor, model, student_hidden, batch, keep)
     return (values * batch["loss_weights"][under_loss]).sum()
 
 
@@ -123,8 +135,10 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             session.counters.teacher_tokens += int(batch["teacher_attention_mask"].sum())
-            teacher = objective.teacher.chat.model
-            return on_policy_loss(model, teacher, batch, objective.divergence, objective.generation.temperature)
+            if objective.anchor is not None:
+                session.counters.anchor_tokens += int(batch["attention_mask"].sum())
+            teacher, temperature = objective.teacher.chat.model, objective.generation.temperature
+            return on_policy_loss(model, teacher, batch, objective.divergence, temperature, objective.anchor)
 
     trainer = OnPolicyTrainer(
         model=session.student.model,

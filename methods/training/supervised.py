@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
-import torch
 from torch import Tensor
 
-from cl_bench.methods.training.divergences import Divergence, chunked
+from cl_bench.methods.training.anchors import Anchor, anchor_loss
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
@@ -17,21 +15,6 @@ from cl_bench.methods.training.rows import TrainingRow, pad_batch
 
 TokenLoss = Callable[[Tensor, Tensor], Tensor]
 """(logits [N, V], labels [N]) -> loss per token [N]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A frozen model that the student is held near on the loss tokens.
-
-    Attributes:
-        model: A causal language model; gets no gradient.
-        divergence: Of the student's logits from the model's.
-        weight: Times the divergence of each loss token.
-    """
-
-    model: Any
-    divergence: Divergence
-    weight: float
 
 
 def supervised_loss(
@@ -50,11 +33,7 @@ def supervised_loss(
     hidden = hidden_at(model, batch, keep)
     losses = token_loss(head_of(model)(hidden), labels)
     if anchor is not None:
-        with torch.no_grad():
-            anchored = hidden_at(anchor.model, batch, keep)
-        vocabulary = int(model.config.vocab_size)
-        divergences = chunked(anchor.divergence, hidden, anchored, head_of(model), head_of(anchor.model), vocabulary)
-        losses = losses + anchor.weight * divergences
+        losses = losses + anchor_loss(anchor, model, hidden, batch, keep)
     return (losses * batch["loss_weights"][under_loss]).sum()
 
 
@@ -89,6 +68,8 @@ def supervised_trainer(
             return batches
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+            if anchor is not None:
+                session.counters.anchor_tokens += int(batch["attention_mask"].sum())
             return supervised_loss(model, batch, token_loss, anchor)
 
     def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:

@@ -18,10 +18,11 @@ from cl_bench.harness.measure.cost import forward_flops, petaflops
 from cl_bench.harness.measure.drift import matrix_change, weight_drift
 from cl_bench.harness.measure.matrix import Cell, Column, Matrix
 from cl_bench.methods.training import divergences, policy, tilt
+from cl_bench.methods.training.anchors import Anchor
 from cl_bench.methods.training.fisher import quadratic_penalty, squared_gradients
 from cl_bench.methods.training.losses import cross_entropy, dft_loss, loss_weights, skip_mask
 from cl_bench.methods.training.on_policy import on_policy_loss
-from cl_bench.methods.training.supervised import Anchor, supervised_loss
+from cl_bench.methods.training.supervised import supervised_loss
 from cl_bench.methods.training.teachers import EMATeacher
 from tests.support import tiny_model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -15,7 +15,10 @@ from cl_bench.harness.seeds import global_seed
 from cl_bench.methods.asft import ASFT
 from cl_bench.methods.base import Fidelity, Method, MethodSettings, Modifier, Precision, Stage, Student
 from cl_bench.methods.dft import DFT
-from cl_bench.methods.sdft import SDFT, SDFTSettings
+from cl_bench.methods.isdft import ISDFT
+from cl_bench.methods.on_policy_distillation import OnPolicyDistillation
+from cl_bench.methods.opsd import OPSD
+from cl_bench.methods.sdft import SDFT
 from cl_bench.methods.sft import SFT
 from cl_bench.methods.synthself import SynthSelf, SynthSelfSettings
 from tests.support import Stopped, TinyContext, tiny_model
@@ -29,14 +32,22 @@ def make_method(name: str, **changes: Any) -> Method:
     if name in ON_DEMONSTRATIONS:
         cls = ON_DEMONSTRATIONS[name]
         return cls(cls.Settings(**{**COMMON, **changes}))
-    if name == "sdft":
+    if name in ON_OWN_SAMPLES:
+        cls = ON_OWN_SAMPLES[name]
         short = {"max_completion_length": 12, "max_length": 150, "ema_rate": 0.2, "teacher_template": SHORT}
-        return SDFT(SDFTSettings(**{**COMMON, **short, **changes}))
+        known = {key: value for key, value in short.items() if key in cls.Settings.model_fields}
+        return cls(cls.Settings(**{**COMMON, **known, **changes}))
     long = {"max_completion_length": 12, "unaccepted": "gold", "temperature": 1.0, "rewrite_template": SHORT}
     return SynthSelf(SynthSelfSettings(**{**COMMON, **long, **changes}))
 
 
 ON_DEMONSTRATIONS: dict[str, type[Method]] = {"sft": SFT, "dft": DFT, "asft": ASFT}
+ON_OWN_SAMPLES: dict[str, type[Method]] = {
+    "sdft": SDFT,
+    "isdft": ISDFT,
+    "opsd": OPSD,
+    "on-policy-distillation": OnPolicyDistillation,
+}
 SHORT = "{question} as in {demonstration}"
 
 
@@ -57,12 +68,18 @@ class GradientProbe(Modifier):
 
 
 def first_step(
-    method: Method, student: ChatModel, stage: Stage, folder: Path, micro: int = 4, **context: Any
+    method: Method,
+    student: ChatModel,
+    stage: Stage,
+    folder: Path,
+    micro: int = 4,
+    training: Literal["fp32", "bf16"] = "fp32",
+    **context: Any,
 ) -> tuple[Gradients, TinyContext]:
     """Gradients of the first optimizer step, and the context with its ledger."""
     probe = GradientProbe()
     given = {"aligner": tiny_model(1), "original": tiny_model(2), **context}
-    tiny = TinyContext(folder, precision=Precision(micro_batch_size=micro), modifiers=[probe], **given)
+    tiny = TinyContext(folder, precision=Precision(training, micro_batch_size=micro), modifiers=[probe], **given)
     try:
         with global_seed(7):
             method.adapt(student, stage, tiny)

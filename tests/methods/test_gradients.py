@@ -20,10 +20,20 @@ from cl_bench.methods.training.conditioning import conditioned_messages
 from cl_bench.methods.training.divergences import jensen_shannon
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.methods.training.teachers import EMATeacher
-from tests.methods.probes import SHORT, Gradients, assert_close, by_hand, first_step, full_logits, make_method
+from tests.methods.probes import (
+    ON_DEMONSTRATIONS,
+    ON_OWN_SAMPLES,
+    SHORT,
+    Gradients,
+    assert_close,
+    by_hand,
+    first_step,
+    full_logits,
+    make_method,
+)
 from tests.support import tiny_model, toy_examples, toy_stage
 
-METHODS = ("sft", "dft", "asft", "synthself", "sdft")
+METHODS = (*ON_DEMONSTRATIONS, "synthself", *ON_OWN_SAMPLES)
 FOUR = toy_examples(4)
 
 
