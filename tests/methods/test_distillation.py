@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -174,7 +174,7 @@ def test_isdft_with_the_whole_budget_and_no_anchor_is_sdft(tmp_path: Path) -> No
 @pytest.mark.parametrize("training", ["fp32", "bf16"])
 @pytest.mark.parametrize("name", ["sdft", "opsd", "isdft"])
 def test_a_teacher_that_is_the_student_and_sees_nothing_more_teaches_nothing(
-    name: str, training: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, training: Literal["fp32", "bf16"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (sdft_module, isdft_module, opsd_module):
         monkeypatch.setattr(module, "conditioned_messages", lambda example, *rest: example.messages)

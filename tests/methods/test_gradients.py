@@ -142,7 +142,8 @@ def test_dft_step_has_the_gradient_of_the_weighted_likelihood(tmp_path: Path) ->
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 @pytest.mark.parametrize("anchor", ["original", "task_start"])
 def test_asft_is_held_near_the_anchor_that_it_names(direction: str, anchor: str, tmp_path: Path) -> None:
-    student, models = shifted_student(tmp_path / "files"), {"original": tiny_model(7), "task_start": tiny_model(8)}
+    student = shifted_student(tmp_path / "files")
+    models: dict[str, Any] = {"original": tiny_model(7), "task_start": tiny_model(8)}
     expected = weighted_by_hand(student, models[anchor].model, 0.3, direction == "reverse")
     method = make_method("asft", anchor_weight=0.3, anchor_direction=direction, anchor=anchor)
     gradients, _ = first_step(method, copy.deepcopy(student), toy_stage(FOUR), tmp_path / "run", 2, **models)
