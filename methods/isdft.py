@@ -19,10 +19,11 @@ from cl_bench.methods.base import (
 )
 from cl_bench.methods.training.anchors import Anchor
 from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import SelfTeacherSettings, rollouts, self_teacher, train_on_own_samples
+from cl_bench.methods.training.distillation import SelfTeacherSettings, self_teacher, train_on_own_samples
 from cl_bench.methods.training.divergences import Divergence, forward_kl, log_probs
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
+from cl_bench.methods.training.settings import rollouts
 from cl_bench.methods.training.tilt import Constraint, ramp, tilted_target
 
 _CODE = "iSDFT reference code"

@@ -15,12 +15,12 @@ from cl_bench.methods.base import (
     Student,
     setting,
 )
-from cl_bench.methods.training.distillation import rollouts, train_on_own_samples
+from cl_bench.methods.training.distillation import train_on_own_samples
 from cl_bench.methods.training.divergences import jensen_shannon
 from cl_bench.methods.training.losses import Reduction
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
-from cl_bench.methods.training.settings import TrainingSettings
+from cl_bench.methods.training.settings import TrainingSettings, rollouts
 from cl_bench.methods.training.teachers import FrozenTeacher
 
 _TRL = "trl.DistillationTrainer"

@@ -16,12 +16,12 @@ from cl_bench.methods.base import (
     setting,
 )
 from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import TeacherKind, rollouts, self_teacher, train_on_own_samples
+from cl_bench.methods.training.distillation import TeacherKind, self_teacher, train_on_own_samples
 from cl_bench.methods.training.divergences import divergence_of
 from cl_bench.methods.training.losses import Reduction
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
-from cl_bench.methods.training.settings import TrainingSettings
+from cl_bench.methods.training.settings import TrainingSettings, rollouts
 
 _CODE = "OPSD reference code"
 SOLUTION_TEMPLATE = (

@@ -16,10 +16,11 @@ from cl_bench.methods.base import (
     setting,
 )
 from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import SelfTeacherSettings, rollouts, self_teacher, train_on_own_samples
+from cl_bench.methods.training.distillation import SelfTeacherSettings, self_teacher, train_on_own_samples
 from cl_bench.methods.training.divergences import jensen_shannon
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
+from cl_bench.methods.training.settings import rollouts
 
 _CODE = "SDFT reference code (Self-Distillation)"
 

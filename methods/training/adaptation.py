@@ -21,8 +21,8 @@ def adaptation_of(session: TrainingSession, trainer: Any, rejected: dict[str, in
     if counters.teacher_tokens:
         teachers = max(teacher.chat.parameter_count() for teacher in session.teachers.values())
         flops["teacher"] = forward_flops(teachers, counters.teacher_tokens)
-    if counters.anchor_tokens:
-        flops["anchor"] = forward_flops(parameters, counters.anchor_tokens)
+    if counters.anchor_flops:
+        flops["anchor"] = counters.anchor_flops
     if counters.generated_tokens:
         generated["student"] = counters.generated_tokens
         flops["generate"] = forward_flops(parameters, counters.generation_prompt_tokens + counters.generated_tokens)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.methods.training.divergences import Divergence, chunked
 from cl_bench.methods.training.forward import head_of, hidden_at
 
@@ -26,6 +27,11 @@ class Anchor:
     model: Any
     divergence: Divergence
     weight: float
+
+    def flops(self, batch: Mapping[str, Tensor]) -> float:
+        """Operations of the model's forward pass over a batch; tied weights count once."""
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        return forward_flops(parameters, int(batch["attention_mask"].sum()))
 
 
 def anchor_loss(anchor: Anchor, student: Any, hidden: Tensor, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:

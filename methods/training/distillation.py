@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Literal
 
 from cl_bench.harness.errors import NothingAcceptedError
-from cl_bench.harness.generation.base import GenerationSettings
 from cl_bench.methods.base import Adaptation, Context, Method, Stage, Student, setting
 from cl_bench.methods.training.adaptation import adaptation_of
 from cl_bench.methods.training.conditioning import DEFAULT_TEMPLATE
@@ -95,8 +94,3 @@ def self_teacher(kind: TeacherKind, student: Student, context: Context, rate: fl
     if kind == "ema":
         return EMATeacher(student, rate)
     return FrozenTeacher(context.original() if kind == "original" else context.task_start())
-
-
-def rollouts(max_completion_length: int, temperature: float, context: Context) -> GenerationSettings:
-    """Settings of the student's samples: no top-k, no top-p."""
-    return GenerationSettings(max_completion_length, temperature, context.precision.generation_batch_size)

@@ -35,7 +35,7 @@ class Counters:
     trained_tokens: int = 0
     forward_tokens: int = 0
     teacher_tokens: int = 0
-    anchor_tokens: int = 0
+    anchor_flops: float = 0.0
     generated_tokens: int = 0
     generation_prompt_tokens: int = 0
 

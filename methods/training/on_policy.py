@@ -136,7 +136,7 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             session.counters.teacher_tokens += int(batch["teacher_attention_mask"].sum())
             if objective.anchor is not None:
-                session.counters.anchor_tokens += int(batch["attention_mask"].sum())
+                session.counters.anchor_flops += objective.anchor.flops(batch)
             teacher, temperature = objective.teacher.chat.model, objective.generation.temperature
             return on_policy_loss(model, teacher, batch, objective.divergence, temperature, objective.anchor)
 

@@ -1,4 +1,4 @@
-"""Data generation by rejection sampling: a model answers with the demonstration in view, the task's scorer decides."""
+"""Data generation by the aligner: it answers, demonstration in view or not, and the task's scorer judges."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from cl_bench.harness.generation.base import Completion, GenerationSettings, Pro
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.base import Context, Stage
 from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.tasks.base import Example
+from cl_bench.tasks.base import Example, Message
 
+_PLAIN = "{question}"
+"""Stands for the plain prompt in cache keys."""
 _CHUNK_ROWS = 1024
 """Rows generated between two entries in the cache: what an interrupted generation can lose."""
 
@@ -24,16 +26,18 @@ class RewriteSettings:
     """How candidates are drawn and when one is accepted.
 
     Attributes:
-        template: The aligner's user turn, with ``{question}`` and ``{demonstration}``.
+        template: The aligner's user turn, with ``{question}`` and ``{demonstration}``; None: the plain prompt.
         candidates: Candidates per row at most; sampling stops at the first accepted one.
         generation: Length and temperature.
         leak_phrases: Lower-case phrases that betray the demonstration; a candidate holding one is rejected.
+        reject_wrong: Whether an answer that the scorer finds wrong is rejected.
     """
 
-    template: str
+    template: str | None
     candidates: int
     generation: GenerationSettings
-    leak_phrases: tuple[str, ...]
+    leak_phrases: tuple[str, ...] = ()
+    reject_wrong: bool = True
 
 
 def generate_rewrites(stage: Stage, context: Context, settings: RewriteSettings) -> list[dict[str, Any]]:
@@ -45,12 +49,13 @@ def generate_rewrites(stage: Stage, context: Context, settings: RewriteSettings)
     ``similarity`` (edit similarity of the accepted text to the demonstration), ``prompt_tokens`` and
     ``generated_tokens`` (all candidates). Rows are cached by the content of what they come from.
     """
-    with_demonstration = [example for example in stage.examples if example.demonstration]
+    shown = settings.template is not None
+    usable = [example for example in stage.examples if example.demonstration or not shown]
     context.progress.phase(f"rewrite {stage.name}", len(stage.examples))
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     worker: _Rewriter | None = None
-    for start in range(0, len(with_demonstration), _CHUNK_ROWS):
-        chunk = with_demonstration[start : start + _CHUNK_ROWS]
+    for start in range(0, len(usable), _CHUNK_ROWS):
+        chunk = usable[start : start + _CHUNK_ROWS]
         key = _key(stage, context, settings, chunk)
         found = context.cache.get_jsonl("rewrites", key)
         if found is None:
@@ -66,10 +71,14 @@ def generate_rewrites(stage: Stage, context: Context, settings: RewriteSettings)
 def _key(stage: Stage, context: Context, settings: RewriteSettings, chunk: Sequence[Example]) -> RewriteKey:
     return RewriteKey(
         aligner=context.aligner_fingerprint(),
-        template=settings.template,
+        template=settings.template or _PLAIN,
         rows_hash=rows_hash(chunk),
         scorer=context.scorer_identity(),
-        acceptance={"candidates": settings.candidates, "leak_phrases": list(settings.leak_phrases)},
+        acceptance={
+            "candidates": settings.candidates,
+            "leak_phrases": list(settings.leak_phrases),
+            "reject_wrong": settings.reject_wrong,
+        },
         generation=dataclasses.asdict(settings.generation),
         dtype=context.precision.generation,
         backend=context.backend,
@@ -92,8 +101,7 @@ class _Rewriter:
         rows = {example.key: _empty(example) for example in examples}
         prompts: dict[tuple[str, str], tuple[int, ...]] = {}
         for example in examples:
-            messages = conditioned_messages(example, self._settings.template, example.demonstration or "")
-            ids = self._aligner.prompt_ids(messages)
+            ids = self._aligner.prompt_ids(self._messages(example))
             if self._sampler.fits(len(ids), self._settings.generation):
                 prompts[example.key] = ids
             else:
@@ -105,6 +113,11 @@ class _Rewriter:
                 self._judge(rows[example.key], example, completion, candidate, len(prompts[example.key]))
             pending = [example for example in pending if rows[example.key]["text"] is None]
         return [rows[example.key] for example in examples]
+
+    def _messages(self, example: Example) -> Sequence[Message]:
+        if self._settings.template is None:
+            return example.messages
+        return conditioned_messages(example, self._settings.template, example.demonstration or "")
 
     def _sample(
         self, pending: Sequence[Example], prompts: dict[tuple[str, str], tuple[int, ...]], candidate: int
@@ -125,7 +138,8 @@ class _Rewriter:
             row["reasons"].append(reason)
             return
         row["text"], row["candidate"] = completion.text, candidate
-        row["similarity"] = edit_similarity(completion.text, example.demonstration or "")
+        if example.demonstration:
+            row["similarity"] = edit_similarity(completion.text, example.demonstration)
 
     def _rejection(self, completion: Completion, correct: bool) -> str | None:
         if not completion.text:
@@ -135,7 +149,7 @@ class _Rewriter:
         text = completion.text.lower()
         if any(phrase in text for phrase in self._settings.leak_phrases):
             return "leak_phrase"
-        return None if correct else "wrong"
+        return None if correct or not self._settings.reject_wrong else "wrong"
 
 
 def edit_similarity(text: str, reference: str) -> float:

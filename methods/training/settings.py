@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cl_bench.methods.base import MethodSettings, Stage, setting
+from cl_bench.harness.generation.base import GenerationSettings
+from cl_bench.methods.base import Context, MethodSettings, Stage, setting
 
 _TABLE5 = "SynthSelf (2610.13113) table 5"
 _DEFAULT = "transformers.TrainingArguments"
@@ -36,3 +37,8 @@ class TrainingSettings(MethodSettings):
         """These settings with what the sequence fixes for a stage (``epochs``) put in."""
         known = {key: value for key, value in stage.overrides.items() if key in type(self).model_fields}
         return self.model_copy(update=known)
+
+
+def rollouts(max_completion_length: int, temperature: float, context: Context) -> GenerationSettings:
+    """How a method samples: no top-k, no top-p."""
+    return GenerationSettings(max_completion_length, temperature, context.precision.generation_batch_size)

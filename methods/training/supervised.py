@@ -69,7 +69,7 @@ def supervised_trainer(
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             if anchor is not None:
-                session.counters.anchor_tokens += int(batch["attention_mask"].sum())
+                session.counters.anchor_flops += anchor.flops(batch)
             return supervised_loss(model, batch, token_loss, anchor)
 
     def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
