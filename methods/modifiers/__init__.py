@@ -1,1 +1,1 @@
-"""Modifiers that compose with any method."""
+"""Modifiers: one file each, composed with any method by ``--with``."""

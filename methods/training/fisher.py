@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from cl_bench.harness.models.chat_model import ChatModel
+
 Weights = Mapping[str, Tensor]
 
 
@@ -33,16 +35,20 @@ def squared_gradients(parameters: Weights, examples: Iterable[Sequence[tuple[flo
     return {name: value / max(count, 1) for name, value in total.items()}
 
 
-def quadratic_penalty(parameters: Weights, anchor: Weights, importance: Weights, strength: float) -> Tensor:
+def trained_weights(student: ChatModel) -> dict[str, Tensor]:
+    """The student's weights that are trained, by name; tied ones once."""
+    return {name: weight for name, weight in student.model.named_parameters() if weight.requires_grad}
+
+
+def quadratic_penalty(parameters: Weights, anchor: Weights, importance: Weights | None, strength: float) -> Tensor:
     """Half of strength x the sum of importance x (weight - anchor)^2, a scalar: the paper's form.
 
-    avalanche and mammoth leave the half out: their lambda is half of this one.
+    avalanche and mammoth leave the half out: their lambda is half of this one. ``importance`` None counts all alike.
     """
-    parts = [
-        (importance[name] * (weight.to(importance[name].dtype) - anchor[name]).square()).sum()
-        for name, weight in parameters.items()
-        if name in importance
-    ]
+    parts = []
+    for name, weight in parameters.items():
+        squared = (weight.to(_wide(weight)) - anchor[name]).square()
+        parts.append((squared if importance is None else importance[name] * squared).sum())
     return strength / 2 * torch.stack(parts).sum()
 
 

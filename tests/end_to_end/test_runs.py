@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,24 @@ def test_evaluation_within_a_stage_leaves_no_trace(cli: Cli, tmp_path: Path) -> 
     assert (
         last.read_text() == (watched / "stages" / "01-chemistry" / "eval" / "chemistry" / "samples.jsonl").read_text()
     )
+
+
+def test_modifiers_compose_and_carry_their_state_through_a_resume(cli: Cli, tmp_path: Path) -> None:
+    few = ["--method", "sft", "--sequence", "science", *SMALL, "--suite", "none"]
+    several = [part for name in ("ewc", "lwf", "wise-ft") for part in ("--with", name)]
+    done = cli("run", *few, *several, "--set", "modifier.ewc.sequences=8", "--output", "with", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    whole = only_run(tmp_path / "with")
+    before = results_of(whole)
+    # The last stage again, from what the one before left on disk.
+    shutil.rmtree(whole / "stages" / "04-physics")
+    again = cli("resume", str(whole), cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert results_of(whole) == before
+    assert cli("run", *few, "--output", "plain", cwd=tmp_path).returncode == 0
+    plain = results_of(only_run(tmp_path / "plain"))
+    weights = "stages/04-physics/checkpoint/model.safetensors"
+    assert plain[weights] != before[weights]
 
 
 def test_bounds_base_and_joint(cli: Cli, tmp_path: Path) -> None:
