@@ -148,6 +148,8 @@ def load_folder(path: Path, name: str, device: str = "cpu", tokenizer_path: Path
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             path, dtype=torch.float32, local_files_only=True, trust_remote_code=False
         )
+    except (MemoryError, torch.OutOfMemoryError):
+        raise  # the files may be sound
     except Exception as error:
         raise ModelError(f"the weights of {path} cannot be loaded", why=_first_line(error)) from error
     model = loaded.to(device)
