@@ -26,13 +26,26 @@ def adaptation_of(session: TrainingSession, trainer: Any, rejected: dict[str, in
     if counters.generated_tokens:
         generated["student"] = counters.generated_tokens
         flops["generate"] = forward_flops(parameters, counters.generation_prompt_tokens + counters.generated_tokens)
+    rejected = dict(rejected)
+    if counters.unfit_samples:
+        rejected["teacher_prompt_too_long"] = rejected.get("teacher_prompt_too_long", 0) + counters.unfit_samples
+    data_generation = {}
+    if counters.usable_samples < counters.samples:
+        data_generation["usable_samples_share"] = counters.usable_samples / counters.samples
+    warnings = []
+    if counters.skipped_steps:
+        warnings.append(
+            f"{counters.skipped_steps} of {counters.steps} steps had nothing to learn from and were skipped"
+        )
     return Adaptation(
         steps=counters.steps,
         trained_tokens=counters.trained_tokens,
         generated_tokens=generated,
         flops=flops,
-        rejected=dict(rejected),
+        data_generation=data_generation,
+        rejected=rejected,
         data_hash=data_hash,
+        warnings=warnings,
         logs=trainer.logs(),
     )
 

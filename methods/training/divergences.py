@@ -116,6 +116,17 @@ def log_probs(student_logits: Tensor, teacher_logits: Tensor) -> tuple[Tensor, T
     return student, teacher
 
 
+@torch.no_grad()
+def log_probs_of(head: Head, hidden: Tensor, tokens: Tensor, temperature: float = 1.0, chunk: int = 256) -> Tensor:
+    """Log-probability of each token, [N], from hidden states [N, D], a chunk of positions at a time; a constant."""
+    parts = []
+    for start in range(0, len(tokens), chunk):
+        where = slice(start, start + chunk)
+        log_probs = (at_least_fp32(head(hidden[where])) / temperature).log_softmax(-1)
+        parts.append(log_probs.gather(-1, tokens[where, None])[:, 0])
+    return torch.cat(parts) if parts else hidden.new_zeros(0)
+
+
 def importance_weights(log_probs: Tensor, old_log_probs: Tensor, largest: float) -> Tensor:
     """Probability ratio of each token against the policy that drew it, cut at ``largest``; a constant, [N]."""
     return (log_probs.detach() - old_log_probs).clamp(-20, 20).exp().clamp(max=largest)

@@ -38,6 +38,10 @@ class Counters:
     anchor_flops: float = 0.0
     generated_tokens: int = 0
     generation_prompt_tokens: int = 0
+    samples: int = 0
+    usable_samples: int = 0
+    unfit_samples: int = 0
+    skipped_steps: int = 0
 
 
 @dataclass(slots=True)
@@ -105,11 +109,15 @@ def restore_ledger(ledger: Ledger, checkpoint: Path) -> None:
     ledger.replace(Ledger.read(checkpoint / _LEDGER))
 
 
-def training_arguments(session: TrainingSession, cls: Any, **extra: Any) -> TrainingArguments:
-    """Arguments of transformers' (or trl's) trainer for a session; nothing is left to a default that hides a choice."""
+def training_arguments(session: TrainingSession, cls: Any, samples: int = 1, **extra: Any) -> TrainingArguments:
+    """Arguments of transformers' (or trl's) trainer for a session; nothing is left to a default that hides a choice.
+
+    ``samples`` is the number of sequences that each training row becomes.
+    """
     settings, precision = session.settings, session.context.precision
     # An optimizer step is a whole number of micro-batches, or its size would not be the one asked for.
-    micro = max(n for n in range(1, precision.micro_batch_size + 1) if settings.batch_size % n == 0)
+    largest = max(1, precision.micro_batch_size // samples)
+    micro = max(n for n in range(1, largest + 1) if settings.batch_size % n == 0)
     on_cpu = session.student.model.device.type == "cpu"
     arguments: TrainingArguments = cls(
         output_dir=str(session.context.scratch / "trainer"),
@@ -151,6 +159,7 @@ class TrainingMixin:
     """
 
     session: TrainingSession
+    _nothing_under_loss = False
 
     def prepare_step(self, batches: list[Any]) -> list[dict[str, Tensor]]:
         """Turn an optimizer step's collated micro-batches into tensors with ``loss_weights`` [B, T]."""
@@ -195,6 +204,8 @@ class TrainingMixin:
         prepared = self.prepare_step(batches)
         tokens = sum(int((batch["loss_weights"] > 0).sum()) for batch in prepared)
         self.session.counters.trained_tokens += tokens
+        self._nothing_under_loss = tokens == 0
+        self.session.counters.skipped_steps += self._nothing_under_loss
         return prepared, tokens
 
     def compute_loss(
@@ -225,7 +236,10 @@ class TrainingMixin:
         """Backward of a micro-batch; after the step's last one, the parameter penalties, before clipping."""
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[misc]
         trainer = self._trainer()
-        if trainer.accelerator.sync_gradients:
+        if trainer.accelerator.sync_gradients and self._nothing_under_loss:
+            # Without gradients the optimizer leaves the weights alone; with zeros its momentum would move them.
+            self.session.student.model.zero_grad(set_to_none=True)
+        elif trainer.accelerator.sync_gradients:
             for modifier in self.session.context.modifiers:
                 penalty = modifier.parameter_penalty(self.session.student)
                 if penalty is not None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt
+from cl_bench.harness.generation.base import GenerationSettings
 from cl_bench.methods.training.anchors import Anchor, anchor_loss
-from cl_bench.methods.training.divergences import Divergence, chunked, tempered
+from cl_bench.methods.training.divergences import Divergence, chunked, importance_weights, log_probs_of, tempered
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
+from cl_bench.methods.training.groups import Choose, Group, TeacherSample, draw_groups, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
 from cl_bench.methods.training.rows import pad_batch
@@ -34,6 +35,11 @@ class OnPolicyObjective:
         needs_demonstration: Rows without a demonstration are dropped and counted.
         skip_tokens: First tokens left out of the loss at most (see ``losses.tokens_to_skip``).
         anchor: What the student is held near on its own samples, or None; at temperature 1.
+        samples: Samples of each prompt in a step.
+        choose: Which samples of a group are trained on, each with the teacher's prompt (then ``teacher_messages`` only
+            says whether a prompt fits at all); None: all, under ``teacher_messages``.
+        importance_clip: Weigh each token by its probability ratio against the policy that drew it, cut there; None: no
+            weights. The ratio is 1 where sampling and training compute alike.
     """
 
     teacher: Teacher
@@ -44,6 +50,9 @@ class OnPolicyObjective:
     skip_tokens: int = 0
     needs_demonstration: bool = False
     anchor: Anchor | None = None
+    samples: int = 1
+    choose: Choose | None = None
+    importance_clip: float | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +93,7 @@ def on_policy_loss(
     divergence: Divergence,
     temperature: float,
     anchor: Anchor | None = None,
+    importance_clip: float | None = None,
 ) -> Tensor:
     """Sum of ``loss_weights`` x (divergence + the anchor's) over a micro-batch.
 
@@ -92,10 +102,12 @@ def on_policy_loss(
         teacher: The teacher's model.
         batch: ``input_ids``, ``attention_mask``, ``loss_weights`` [B, T] for the student and ``teacher_input_ids``,
             ``teacher_attention_mask``, ``teacher_keep`` [B, U] for the teacher. The k-th loss token of the batch is the
-            same completion token in both, at its own prompt's offset.
+            same completion token in both, at its own prompt's offset. With an importance clip also ``old_log_probs``
+            [B, T], of each token under the policy that drew it.
         divergence: Which.
         temperature: Divides both models' logits.
         anchor: What the student is held near, or None.
+        importance_clip: See ``OnPolicyObjective``.
     """
     under_loss = batch["loss_weights"] > 0
     keep = shifted(under_loss)
@@ -112,6 +124,9 @@ def on_policy_loss(
         int(model.config.vocab_size),
         batch["input_ids"][under_loss],
     )
+    if importance_clip is not None:
+        log_probs = log_probs_of(head_of(model), student_hidden, batch["input_ids"][under_loss], temperature)
+        values = values * importance_weights(log_probs, batch["old_log_probs"][under_loss], importance_clip)
     if anchor is not None:
         values = values + anchor_loss(anchor, model, student_hidden, batch, keep)
     return (values * batch["loss_weights"][under_loss]).sum()
@@ -128,21 +143,27 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
     class OnPolicyTrainer(TrainingMixin, Trainer):  # type: ignore[misc]
         def prepare_step(self, batches: list[Any]) -> list[dict[str, Tensor]]:
             examples = [example for batch in batches for example in batch]
-            completions = _rollouts(self, session, objective, pairs, examples)
-            rows = list(zip(examples, completions, strict=True))
-            micro = [rows[i : i + len(batches[0])] for i in range(0, len(rows), len(batches[0]))]
-            return _weighted([_pad(session, pairs, part) for part in micro], objective, completions)
+            step, visit = self.state.global_step + 1, int(self.state.epoch or 0)
+            groups = draw_groups(session, examples, pairs.student, objective.generation, objective.samples, step, visit)
+            samples = [sample for group in groups for sample in _chosen(session, objective, pairs, group)]
+            parts = [samples[where] for where in split_evenly(len(samples), len(batches))]
+            # A micro-batch without a sample still needs a row to run through the model: none of its tokens counts.
+            filler = [TeacherSample(groups[0].prompt_ids, groups[0].completions[0], groups[0].prompt_ids)]
+            padded = [_pad(session.student.pad_id, part or filler, counted=bool(part)) for part in parts]
+            return _weighted(padded, objective, samples)
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             session.counters.teacher_tokens += int(batch["teacher_attention_mask"].sum())
             if objective.anchor is not None:
                 session.counters.anchor_flops += objective.anchor.flops(batch)
             teacher, temperature = objective.teacher.chat.model, objective.generation.temperature
-            return on_policy_loss(model, teacher, batch, objective.divergence, temperature, objective.anchor)
+            return on_policy_loss(
+                model, teacher, batch, objective.divergence, temperature, objective.anchor, objective.importance_clip
+            )
 
     trainer = OnPolicyTrainer(
         model=session.student.model,
-        args=training_arguments(session, TrainingArguments),
+        args=training_arguments(session, TrainingArguments, objective.samples),
         train_dataset=_Rows(pairs.examples),
         data_collator=_collate,
     )
@@ -166,43 +187,45 @@ class _Rows(torch.utils.data.Dataset[Example]):
         return self._examples[index]
 
 
-def _rollouts(
-    trainer: Any,
-    session: TrainingSession,
-    objective: OnPolicyObjective,
-    pairs: PromptPairs,
-    examples: Sequence[Example],
-) -> list[Completion]:
-    visit = int(trainer.state.epoch or 0)
-    step = trainer.state.global_step + 1
-    prompts = [
-        Prompt(pairs.student[example.key], session.context.row_seed("rollout", example.id, visit))
-        for example in examples
-    ]
-    completions = session.context.sampler(session.student).generate(prompts, objective.generation)
-    for example, completion in zip(examples, completions, strict=True):
-        row = {"step": step, "id": example.id, "text": completion.text, "ended": completion.ended}
-        session.context.ledger.append({**row, "tokens": list(completion.ids)})
-    session.counters.generated_tokens += sum(len(c.ids) for c in completions)
-    session.counters.generation_prompt_tokens += sum(len(p.ids) for p in prompts)
-    return completions
+def _chosen(
+    session: TrainingSession, objective: OnPolicyObjective, pairs: PromptPairs, group: Group
+) -> Iterator[TeacherSample]:
+    """The group's samples under the loss; one whose teacher prompt does not fit is left out and counted."""
+    counters, example = session.counters, group.example
+    counters.samples += len(group.completions)
+    if objective.choose is None:
+        choices = [(index, pairs.teacher[example.key]) for index in range(len(group.completions))]
+    else:
+        chat = objective.teacher.chat
+        choices = [(index, chat.prompt_ids(messages)) for index, messages in objective.choose(group)]
+    for index, teacher_ids in choices:
+        completion = group.completions[index]
+        if len(teacher_ids) + len(completion.ids) > objective.teacher.chat.context_length:
+            counters.unfit_samples += 1
+            continue
+        counters.usable_samples += 1
+        yield TeacherSample(group.prompt_ids, completion, teacher_ids)
 
 
-def _pad(session: TrainingSession, pairs: PromptPairs, rows: Sequence[tuple[Example, Completion]]) -> dict[str, Tensor]:
-    pad_id = session.student.pad_id
-    student = pad_batch([(pairs.student[e.key], c.ids) for e, c in rows], pad_id)
-    teacher = pad_batch([(pairs.teacher[e.key], c.ids) for e, c in rows], pad_id)
-    return {**student, **{f"teacher_{key}": value for key, value in teacher.items()}}
+def _pad(pad_id: int, samples: Sequence[TeacherSample], counted: bool) -> dict[str, Tensor]:
+    student = pad_batch([(sample.prompt_ids, sample.completion.ids) for sample in samples], pad_id)
+    teacher = pad_batch([(sample.teacher_ids, sample.completion.ids) for sample in samples], pad_id)
+    old = torch.zeros(student["input_ids"].shape)
+    old[student["completion_mask"].bool()] = torch.tensor([p for s in samples for p in s.completion.logprobs])
+    if not counted:
+        student["completion_mask"].zero_()
+        teacher["completion_mask"].zero_()
+    return {**student, "old_log_probs": old, **{f"teacher_{key}": value for key, value in teacher.items()}}
 
 
 def _weighted(
-    batches: list[dict[str, Tensor]], objective: OnPolicyObjective, completions: Sequence[Completion]
+    batches: list[dict[str, Tensor]], objective: OnPolicyObjective, samples: Sequence[TeacherSample]
 ) -> list[dict[str, Tensor]]:
-    skip = tokens_to_skip(objective.skip_tokens, [len(c.ids) for c in completions])
+    skip = tokens_to_skip(objective.skip_tokens, [len(sample.completion.ids) for sample in samples])
     for batch in batches:
         batch["kept"] = skip_mask(batch.pop("completion_mask"), skip)
         batch["teacher_keep"] = skip_mask(batch.pop("teacher_completion_mask"), skip)
     tokens = sum(int(batch["kept"].sum()) for batch in batches)
     for batch in batches:
-        batch["loss_weights"] = loss_weights(batch.pop("kept"), objective.reduction, tokens, len(completions))
+        batch["loss_weights"] = loss_weights(batch.pop("kept"), objective.reduction, tokens, len(samples))
     return batches

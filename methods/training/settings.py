@@ -16,7 +16,13 @@ class TrainingSettings(MethodSettings):
 
     learning_rate: float = setting(5e-5, "Peak learning rate.", unit="1", source=_TABLE5, gt=0)
     epochs: float = setting(2.0, "Passes over the stage's training rows.", unit="epochs", source=_TABLE5, gt=0)
-    batch_size: int = setting(16, "Sequences in one optimizer step.", unit="sequences", source=_TABLE5, ge=1)
+    batch_size: int = setting(
+        16,
+        "Training rows in one optimizer step, however many samples are drawn of each.",
+        unit="rows",
+        source=_TABLE5,
+        ge=1,
+    )
     schedule: Literal["cosine", "linear", "constant"] = setting(
         "cosine", "Learning-rate schedule after the warm-up.", unit="choice", source=_TABLE5
     )

@@ -1,0 +1,79 @@
+"""Groups: the samples that the student draws for a prompt in one optimizer step, and which of them are trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt
+from cl_bench.methods.training.mixin import TrainingSession
+from cl_bench.tasks.base import Example, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A prompt with the student's samples.
+
+    Attributes:
+        example: Whose prompt.
+        prompt_ids: The student's prompt.
+        completions: Its samples, in the order drawn.
+    """
+
+    example: Example
+    prompt_ids: tuple[int, ...]
+    completions: tuple[Completion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherSample:
+    """A sample under the loss, with the prompt that the teacher scores it under."""
+
+    prompt_ids: tuple[int, ...]
+    completion: Completion
+    teacher_ids: tuple[int, ...]
+
+
+Choice = tuple[int, Sequence[Message]]
+"""Index of a sample in its group, and the teacher's prompt for it."""
+Choose = Callable[[Group], Sequence[Choice]]
+"""Which samples of a group are trained on; the others have no teacher."""
+
+
+def draw_groups(
+    session: TrainingSession,
+    examples: Sequence[Example],
+    prompts: Mapping[tuple[str, str], tuple[int, ...]],
+    generation: GenerationSettings,
+    samples: int,
+    step: int,
+    visit: int,
+) -> list[Group]:
+    """Sample every prompt ``samples`` times with the student as it is now; each sample goes into the ledger.
+
+    Each sample has its own generator, keyed by (run seed, stage, example, visit, number), so neither micro-batches nor
+    a resume change it. Samples of a prompt share one prefill.
+    """
+    context = session.context
+    asked = [
+        Prompt(prompts[example.key], context.row_seed("rollout", example.id, visit, number))
+        for example in examples
+        for number in range(samples)
+    ]
+    drawn = context.sampler(session.student).generate(asked, generation)
+    groups = []
+    for place, example in enumerate(examples):
+        own = tuple(drawn[place * samples : (place + 1) * samples])
+        groups.append(Group(example, prompts[example.key], own))
+        for completion in own:
+            row = {"step": step, "id": example.id, "text": completion.text, "ended": completion.ended}
+            context.ledger.append({**row, "tokens": list(completion.ids)})
+    session.counters.generated_tokens += sum(len(completion.ids) for completion in drawn)
+    session.counters.generation_prompt_tokens += sum(len(prompt.ids) for prompt in asked)
+    return groups
+
+
+def split_evenly(count: int, parts: int) -> list[slice]:
+    """Slices of ``range(count)`` into that many runs whose lengths differ by one at most; some may be empty."""
+    ends = [count * (part + 1) // parts for part in range(parts)]
+    return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
