@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt
 from cl_bench.methods.training.mixin import TrainingSession
@@ -48,6 +49,7 @@ def draw_groups(
     samples: int,
     step: int,
     visit: int,
+    with_log_probs: bool = False,
 ) -> list[Group]:
     """Sample every prompt ``samples`` times with the student as it is now; each sample goes into the ledger.
 
@@ -66,8 +68,9 @@ def draw_groups(
         own = tuple(drawn[place * samples : (place + 1) * samples])
         groups.append(Group(example, prompts[example.key], own))
         for completion in own:
-            row = {"step": step, "id": example.id, "text": completion.text, "ended": completion.ended}
-            context.ledger.append({**row, "tokens": list(completion.ids)})
+            row: dict[str, Any] = {"step": step, "id": example.id, "text": completion.text, "ended": completion.ended}
+            row |= {"tokens": list(completion.ids)}
+            context.ledger.append(row | {"log_probs": list(completion.logprobs)} if with_log_probs else row)
     session.counters.generated_tokens += sum(len(completion.ids) for completion in drawn)
     session.counters.generation_prompt_tokens += sum(len(prompt.ids) for prompt in asked)
     return groups

@@ -15,6 +15,7 @@ from cl_bench.harness.seeds import global_seed
 from cl_bench.methods.asft import ASFT
 from cl_bench.methods.base import Fidelity, Method, MethodSettings, Modifier, Precision, Stage, Student
 from cl_bench.methods.dft import DFT
+from cl_bench.methods.grpo import GRPO, GRPOSettings
 from cl_bench.methods.isdft import ISDFT
 from cl_bench.methods.on_policy_distillation import OnPolicyDistillation
 from cl_bench.methods.opsd import OPSD
@@ -32,6 +33,9 @@ def make_method(name: str, **changes: Any) -> Method:
     if name in ON_DEMONSTRATIONS:
         cls = ON_DEMONSTRATIONS[name]
         return cls(cls.Settings(**{**COMMON, **changes}))
+    if name == "grpo":
+        own = {"max_completion_length": 12, "max_length": 150, "samples": 3, "updates": 2, "batch_size": 2}
+        return GRPO(GRPOSettings(**{**COMMON, **own, **changes}))
     if name in ON_OWN_SAMPLES:
         cls = ON_OWN_SAMPLES[name]
         short = {"max_completion_length": 12, "max_length": 150, "ema_rate": 0.2, "teacher_template": SHORT}

@@ -10,18 +10,25 @@ import pytest
 
 import cl_bench.methods.training.mixin as mixin_module
 from cl_bench.harness.seeds import global_seed
+from cl_bench.methods.base import Stage
 from cl_bench.methods.training.ledger import Ledger
 from cl_bench.methods.training.teachers import EMATeacher
+from cl_bench.tasks.base import Example, Score
 from tests.methods.probes import make_method
 from tests.support import Stopped, TinyContext, same_weights, tiny_model, toy_examples, toy_stage, weights
 
-METHODS = ("sft", "synthself", "sdft")
+METHODS = ("sft", "synthself", "sdft", "grpo")
 Outcome = tuple[dict[str, Any], list[dict[str, Any]], Any]
+
+
+def by_length(example: Example, text: str) -> Score:
+    """A verdict that random text passes about every third time, so that rewards differ."""
+    return Score(len(text) % 3 == 0, text, True)
 
 
 def adapt(name: str, folder: Path, stop_at: int | None = None, global_state: int = 1) -> Outcome:
     """Run (or resume) one stage of 14 rows, 8 optimizer steps, a checkpoint every 3."""
-    student, stage = tiny_model(0), toy_stage(toy_examples(14))
+    student, stage = tiny_model(0), Stage(1, "toy", toy_examples(14), (), {"toy": by_length})
     context = TinyContext(folder, every_steps=3, stop_at=stop_at, aligner=tiny_model(1))
     with global_seed(global_state):
         adaptation = make_method(name, max_grad_norm=1.0).adapt(student, stage, context)
