@@ -137,7 +137,8 @@ def settings_of(runs: dict[str, list[RunView]]) -> Iterator[str]:
     for arm, found in runs.items():
         method = found[0].spec.method if found else None
         if method is not None:
-            parts.append(f"{arm}: lr {method.settings['learning_rate']:g}, {method.settings['epochs']:g} epochs")
+            epochs = method.settings["epochs"]
+            parts.append(f"{arm}: lr {method.settings['learning_rate']:g}, {epochs:g} epoch{'s' * (epochs != 1)}")
     accuracies = [
         generation["first_sample_accuracy"]
         for run in runs["synthself"]
