@@ -20,6 +20,8 @@ Rows = dict[str, list[TokenRow]]
 SHIFT_VERSION = 1
 _ROWS = 64
 """Prompts of each task that shift is measured on: the first of the column's fixed rows."""
+_LONGEST = 128
+"""Tokens of a sample at most: a mean per token needs no longer ones, and at temperature 1 a small model rarely ends."""
 
 
 class ShiftMeter:
@@ -67,6 +69,7 @@ class ShiftMeter:
             "schema_version": SHIFT_VERSION,
             "unit": "nats per token",
             "rows": _ROWS,
+            "longest_sample": _LONGEST,
             "forward_kl": forward,
             "reverse_kl": _kl(current, base, own),
             "previous_forward_kl": since_previous,
@@ -86,7 +89,8 @@ def sampled_rows(model: ChatModel, spec: RunSpec, columns: Sequence[TaskColumn])
     sampler = sampler_for(model, spec.precision)
     rows: Rows = {item.column.name: [] for item in columns}
     for greedy, items in decoded_together(columns, spec):
-        settings = dataclasses.replace(greedy, temperature=1.0, stop=())
+        longest = min(greedy.max_new_tokens, _LONGEST)
+        settings = dataclasses.replace(greedy, max_new_tokens=longest, temperature=1.0, stop=())
         asked = [(item.column.name, prompt) for item in items for prompt in _prompts(model, spec, item)]
         asked = [(name, prompt) for name, prompt in asked if sampler.fits(len(prompt.ids), settings)]
         with no_trace(model):

@@ -6,9 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+import cl_bench.harness.measure.run_shift as run_shift_module
 from cl_bench.harness.measure.matrix import Column
 from cl_bench.harness.measure.run_evaluation import TaskColumn, decoded_together
-from cl_bench.harness.measure.run_shift import ShiftMeter
+from cl_bench.harness.measure.run_shift import ShiftMeter, sampled_rows
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.load import load_chat_model, resolve_model
 from cl_bench.harness.spec import RunSpec
@@ -86,3 +87,11 @@ def test_columns_of_other_length_limits_are_decoded_apart() -> None:
     short.max_new_tokens = 5
     columns = [COLUMNS[0], dataclasses.replace(COLUMNS[1], task=short)]
     assert [settings.max_new_tokens for settings, _ in decoded_together(columns, spec_of())] == [64, 5]
+
+
+def test_samples_for_shift_are_cut_where_a_task_allows_long_answers(
+    models: list[ChatModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_shift_module, "_LONGEST", 5)
+    rows = sampled_rows(models[0], spec_of(), COLUMNS)
+    assert max(len(completion) for own in rows.values() for _, completion in own) == 5
