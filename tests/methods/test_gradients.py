@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import cl_bench.methods.sdft as sdft_module
+import cl_bench.methods.training.distillation as distillation_module
 import cl_bench.methods.training.mixin as mixin_module
 import cl_bench.methods.training.on_policy as on_policy_module
 import cl_bench.methods.training.supervised as supervised_module
@@ -234,7 +235,7 @@ SDFT_MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "loss divided by the accumulation": scale_for_accumulation,
     "KL reversed": lambda m: m.setattr(sdft_module, "jensen_shannon", lambda alpha: jensen_shannon(1 - alpha)),
     "prompt tokens included": lambda m: m.setattr(on_policy_module, "pad_batch", prompt_included),
-    "teacher reloaded from disk": lambda m: m.setattr(sdft_module, "EMATeacher", ReloadedTeacher),
+    "teacher reloaded from disk": lambda m: m.setattr(distillation_module, "EMATeacher", ReloadedTeacher),
     "first tokens not skipped": lambda m: m.setattr(on_policy_module, "tokens_to_skip", lambda limit, lengths: 0),
 }
 

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from cl_bench.harness.errors import DataError
 from cl_bench.tasks.lab.kinds import Kind
 from cl_bench.tasks.lab.pretraining import Corpus, Row, Teaching, is_taught
 from cl_bench.tasks.lab.skill_kinds import SKILL_KINDS
@@ -178,7 +179,7 @@ def test_unknown_settings_are_refused() -> None:
     for arguments in ({"domain": "alchemy"}, {"distance": "FAR"}, {"order": "backwards"}, {"rows": {"trial": 3}}):
         with pytest.raises(ValueError, match="unknown"):
             LabTask("x", **{"domain": "math", **arguments})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="has"):
+    with pytest.raises(DataError, match="has"):
         LabTask("math", rows={"test": 100_000}).test()
 
 
