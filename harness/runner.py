@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import shutil
 import tempfile
 import time
@@ -114,8 +113,6 @@ class _Run:
         self.matrix = Matrix(self.evaluator.columns())
         columns = [item for item in self.evaluator.task_columns if item.column.kind == "sequence"]
         self.shift = ShiftMeter(self.spec, columns)
-        # The libraries' million objects live as long as the process: the collector need not look at them each time.
-        gc.freeze()
 
     def carry_out(self) -> RunResult:
         state: State = "failed"

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MIN_POINTS = 8
-"""Below this many points nothing is claimed: only n is given."""
-
 Values = NDArray[np.float64]
 
 

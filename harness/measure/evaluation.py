@@ -119,22 +119,6 @@ class TaskRows:
     examples: Sequence[Example]
 
 
-def evaluate_task(
-    model: ChatModel,
-    task: Task,
-    examples: Sequence[Example],
-    sampler: Sampler,
-    settings: GenerationSettings,
-    *,
-    system_prompt: str | None = None,
-    prompt_cache: PromptCache | None = None,
-) -> TaskResult:
-    """Evaluate a model on examples of one task; see ``evaluate_together``."""
-    items = [TaskRows(task.name, task, examples)]
-    results = evaluate_together(model, items, sampler, settings, system_prompt=system_prompt, prompt_cache=prompt_cache)
-    return results[task.name]
-
-
 def evaluate_together(
     model: ChatModel,
     items: Sequence[TaskRows],

@@ -18,6 +18,7 @@ from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.vocabulary import shared_vocabulary_size
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.losses import at_least_fp32
+from cl_bench.methods.training.policy import k3
 from cl_bench.methods.training.rows import pad_batch
 
 TokenRow = tuple[Sequence[int], Sequence[int]]
@@ -50,8 +51,7 @@ def sampled_kl_k1(sampled_from_nll: Tensor, other_nll: Tensor) -> Tensor:
 
 def sampled_kl_k3(sampled_from_nll: Tensor, other_nll: Tensor) -> Tensor:
     """The estimator k3 = q/p - 1 - log(q/p) of KL(p || q) on tokens sampled from p: unbiased and never negative."""
-    log_ratio = sampled_from_nll - other_nll
-    return log_ratio.exp() - 1 - log_ratio
+    return k3(-sampled_from_nll, -other_nll)
 
 
 def token_mean(values: Tensor, mask: Tensor) -> float:

@@ -116,15 +116,18 @@ def log_probs(student_logits: Tensor, teacher_logits: Tensor) -> tuple[Tensor, T
     return student, teacher
 
 
-@torch.no_grad()
-def log_probs_of(head: Head, hidden: Tensor, tokens: Tensor, temperature: float = 1.0, chunk: int = 256) -> Tensor:
-    """Log-probability of each token, [N], from hidden states [N, D], a chunk of positions at a time; a constant."""
-    parts = []
-    for start in range(0, len(tokens), chunk):
-        where = slice(start, start + chunk)
-        log_probs = (at_least_fp32(head(hidden[where])) / temperature).log_softmax(-1)
-        parts.append(log_probs.gather(-1, tokens[where, None])[:, 0])
-    return torch.cat(parts) if parts else hidden.new_zeros(0)
+def token_log_probs(head: Head, hidden: Tensor, tokens: Tensor, temperature: float, chunk: int = 256) -> Tensor:
+    """Log-probability of each token, [N], with gradient, a chunk of positions at a time."""
+
+    def part(states: Tensor, ids: Tensor) -> Tensor:
+        log_probs = (at_least_fp32(head(states)) / temperature).log_softmax(-1)
+        return log_probs.gather(-1, ids[:, None])[:, 0]
+
+    if len(tokens) <= chunk:
+        return part(hidden, tokens)
+    starts = range(0, len(tokens), chunk)
+    pieces = [checkpoint(part, hidden[i : i + chunk], tokens[i : i + chunk], use_reentrant=False) for i in starts]
+    return torch.cat([piece for piece in pieces if isinstance(piece, Tensor)])
 
 
 def importance_weights(log_probs: Tensor, old_log_probs: Tensor, largest: float) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cl_bench.harness.generation.base import GenerationSettings
 from cl_bench.methods.training.anchors import Anchor, anchor_loss
-from cl_bench.methods.training.divergences import Divergence, chunked, importance_weights, log_probs_of, tempered
+from cl_bench.methods.training.divergences import Divergence, chunked, importance_weights, tempered, token_log_probs
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.groups import Choose, Group, TeacherSample, draw_groups, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
@@ -125,7 +125,8 @@ def on_policy_loss(
         batch["input_ids"][under_loss],
     )
     if importance_clip is not None:
-        log_probs = log_probs_of(head_of(model), student_hidden, batch["input_ids"][under_loss], temperature)
+        with torch.no_grad():
+            log_probs = token_log_probs(head_of(model), student_hidden, batch["input_ids"][under_loss], temperature)
         values = values * importance_weights(log_probs, batch["old_log_probs"][under_loss], importance_clip)
     if anchor is not None:
         values = values + anchor_loss(anchor, model, student_hidden, batch, keep)

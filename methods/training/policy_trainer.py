@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings
+from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.harness.models.chat_model import ChatModel
-from cl_bench.methods.training.divergences import Head
+from cl_bench.methods.training.divergences import token_log_probs
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.groups import Group, draw_groups, split_evenly
-from cl_bench.methods.training.losses import Reduction, at_least_fp32, loss_weights
+from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
 from cl_bench.methods.training.policy import PolicyObjective, Scale, group_advantages, policy_loss
 from cl_bench.methods.training.rows import pad_batch
@@ -85,21 +86,6 @@ class BlockSampler(torch.utils.data.Sampler[int]):
         for start in range(0, len(order), self._block):
             for _ in range(self._updates):
                 yield from order[start : start + self._block]
-
-
-def token_log_probs(head: Head, hidden: Tensor, tokens: Tensor, temperature: float, chunk: int = 256) -> Tensor:
-    """Log-probability of each token, [N], with gradient, a chunk of positions at a time."""
-    from torch.utils.checkpoint import checkpoint
-
-    def part(states: Tensor, ids: Tensor) -> Tensor:
-        log_probs = (at_least_fp32(head(states)) / temperature).log_softmax(-1)
-        return log_probs.gather(-1, ids[:, None])[:, 0]
-
-    if len(tokens) <= chunk:
-        return part(hidden, tokens)
-    starts = range(0, len(tokens), chunk)
-    pieces = [checkpoint(part, hidden[i : i + chunk], tokens[i : i + chunk], use_reentrant=False) for i in starts]
-    return torch.cat([piece for piece in pieces if isinstance(piece, Tensor)])
 
 
 def sample_log_probs(model: Any, batch: Mapping[str, Tensor], temperature: float) -> Tensor:
@@ -178,7 +164,7 @@ def policy_trainer(
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             if training.reference is not None:
                 tokens = int(batch["attention_mask"].sum())
-                session.counters.anchor_flops += 2.0 * training.reference.parameter_count() * tokens
+                session.counters.anchor_flops += forward_flops(training.reference.parameter_count(), tokens)
             return policy_step_loss(model, batch, training)
 
     trainer = PolicyTrainer(

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import torch
 
-from tests.golden.comparisons import COMPARISONS, EXEMPT, Place
+from tests.golden.comparisons import COMPARISONS, EXEMPT
+from tests.golden.vectors import Place
 
 FOLDER = Path(os.environ.get("CL_BENCH_GOLDEN") or Path(__file__).parent)
 FILES = sorted(FOLDER.glob("*.json"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,8 +10,8 @@ import torch
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.measure.evaluation import (
+    TaskResult,
     TaskRows,
-    evaluate_task,
     evaluate_together,
     evaluation_settings,
     fixed_indices,
@@ -21,6 +22,18 @@ from cl_bench.harness.measure.evaluation import (
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.tasks.base import Example, Score, Task
 from tests.support import same_weights, tiny_model, toy_examples, toy_score, weights
+
+
+def evaluate_task(
+    model: ChatModel,
+    task: Task,
+    examples: Sequence[Example],
+    sampler: Sampler,
+    settings: GenerationSettings,
+    **more: Any,
+) -> TaskResult:
+    """The result of one task alone."""
+    return evaluate_together(model, [TaskRows(task.name, task, examples)], sampler, settings, **more)[task.name]
 
 
 class ToyTask(Task):

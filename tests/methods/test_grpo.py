@@ -15,6 +15,7 @@ import cl_bench.methods.training.policy_trainer as trainer_module
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.base import Stage
 from cl_bench.methods.grpo import GRPO, GRPOSettings
+from cl_bench.methods.training.divergences import token_log_probs
 from cl_bench.methods.training.policy import policy_loss
 from cl_bench.methods.training.policy_trainer import BlockSampler
 from cl_bench.methods.training.rows import pad_batch
@@ -97,11 +98,10 @@ def test_step_has_the_gradient_of_the_objective(loss_name: str, scale: str, beta
 @pytest.mark.parametrize("mistake", ["no temperature in the ratio", "prompt in the loss", "sequences for tokens"])
 def test_planted_mistakes_are_caught(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if mistake == "no temperature in the ratio":
-        original = trainer_module.token_log_probs
         monkeypatch.setattr(
             trainer_module,
             "token_log_probs",
-            lambda head, hidden, tokens, temperature: original(head, hidden, tokens, 1),
+            lambda head, hidden, tokens, temperature: token_log_probs(head, hidden, tokens, 1),
         )
     elif mistake == "prompt in the loss":
 
