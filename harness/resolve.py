@@ -94,7 +94,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
         evaluation=evaluation,
         model=model,
         aligner=aligner,
-        precision=settled_precision(precision_choice, Path(model.source)),
+        precision=settled_precision(precision_choice, Path(model.source), execution.device),
         evaluation_batch_size=batch_size,
         limit=request.limit,
         eval_every=request.eval_every,
@@ -208,12 +208,23 @@ def _modifiers(
         raise UsageError("the bound 'base' trains nothing and takes no modifiers", hint="drop --with")
     if not registry.method_class(method_name).takes_modifiers:
         raise UsageError(f"method {method_name} takes no modifiers", why="it does not use the shared training loop")
+    _refuse_two_adapters(names, registry)
     found = []
     for name in names:
         settings = registry.modifier_class(name).Settings
         values = recipe.modifier_settings(name, settings.model_fields) | dict(given.get(name, {}))
         found.append(component(settings, "modifier", name, values, registry))
     return tuple(found)
+
+
+def _refuse_two_adapters(names: Iterable[str], registry: Registry) -> None:
+    found = [name for name in names if registry.modifier_class(name).reparametrises]
+    if len(found) > 1:
+        raise UsageError(
+            f"--with {' and '.join(found)} exclude each other",
+            why="each changes which parameters are trained",
+            hint="choose one of them",
+        )
 
 
 def _sequence(request: Request, registry: Registry) -> SequenceSpec:

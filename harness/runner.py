@@ -13,6 +13,7 @@ from typing import Any
 
 from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
+from cl_bench.harness.components import Components
 from cl_bench.harness.context import RunContext
 from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError
 from cl_bench.harness.manifest import ManifestRecorder
@@ -41,12 +42,11 @@ from cl_bench.harness.run_directory import (
     stage_folder,
 )
 from cl_bench.harness.run_models import RunModels
-from cl_bench.harness.seeds import global_seed, stage_seed
 from cl_bench.harness.spec import Execution, RunSpec, StageSpec, data_options
 from cl_bench.harness.stage_data import make_stage, overlap
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.harness.store import State, Store
-from cl_bench.methods.base import Adaptation, Method, Modifier, Progress, Stage
+from cl_bench.methods.base import Adaptation, Progress, Stage
 from cl_bench.tasks.base import Task
 
 _STATE = "state"
@@ -178,7 +178,7 @@ class _Run:
 
     def _stage(self, index: int, name: str, parts: tuple[StageSpec, ...], student: ChatModel) -> None:
         self.store.reset_stage(index, name)
-        method, modifiers = self._components(index)
+        components = self._components(index)
         stage = make_stage(self.spec, index, name, parts, self.tasks)
         scratch = Path(tempfile.mkdtemp(prefix="cl-bench-"))
         context = RunContext(
@@ -193,18 +193,18 @@ class _Run:
             cache=self.cache,
             progress=self.progress,
             scratch=scratch,
-            modifiers=modifiers,
+            modifiers=components.modifiers,
             after_step=lambda step: self._within(index, name, student, step),
         )
         began = time.monotonic()
         try:
             with self._phase(name, "adapt"):
-                adaptation, stage = _adapt(self.spec, method, modifiers, student, stage, context)
+                adaptation, stage = components.adapt(student, stage, context)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         seconds = time.monotonic() - began
         self._keep_stage(index, name, stage, student, adaptation, seconds, context)
-        save_state(self.store.stage_dir(index, name), _STATE, _states(method, modifiers))
+        save_state(self.store.stage_dir(index, name), _STATE, components.states())
         with self._phase(name, "evaluate"):
             self._evaluate(index, name, student)
         with self._phase(name, "shift"):
@@ -214,22 +214,12 @@ class _Run:
             self.store.drop_checkpoint(index - 1, planned_stages(self.spec)[index - 2][0])
         self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
 
-    def _components(self, index: int) -> tuple[Method, list[Modifier]]:
+    def _components(self, index: int) -> Components:
         """Fresh method and modifiers with the state that the stage before left on disk."""
-        assert self.spec.method is not None
-        cls = self.registry.method_class(self.spec.method.name)
-        method = cls(cls.Settings(**self.spec.method.settings))
-        modifiers = []
-        for component in self.spec.modifiers:
-            modifier_cls = self.registry.modifier_class(component.name)
-            modifiers.append(modifier_cls(modifier_cls.Settings(**component.settings)))
-        if index > 1:
-            previous = planned_stages(self.spec)[index - 2][0]
-            state = load_state(self.store.stage_dir(index - 1, previous), _STATE)
-            method.load_state_dict(state["method"])
-            for modifier, own in zip(modifiers, state["modifiers"], strict=True):
-                modifier.load_state_dict(own)
-        return method, modifiers
+        if index == 1:
+            return Components.of(self.spec, self.registry)
+        previous = planned_stages(self.spec)[index - 2][0]
+        return Components.of(self.spec, self.registry, load_state(self.store.stage_dir(index - 1, previous), _STATE))
 
     def _keep_stage(
         self,
@@ -329,25 +319,6 @@ class _Run:
             self.progress.phase(f"{phase} {stage}".strip())
         with self.manifest.phase(f"{stage}/{phase}".lstrip("/")):
             yield
-
-
-def _adapt(
-    spec: RunSpec, method: Method, modifiers: list[Modifier], student: ChatModel, stage: Stage, context: RunContext
-) -> tuple[Adaptation, Stage]:
-    """Modifiers around the method, inside a seeded global generator that is restored afterwards."""
-    with global_seed(stage_seed(spec.seed, stage.name)):
-        for modifier in modifiers:
-            modifier.before_stage(student, stage, context)
-            stage = stage.with_examples(modifier.examples(stage), {})
-        adaptation = method.adapt(student, stage, context)
-        for modifier in modifiers:
-            modifier.after_stage(student, stage, context)
-    student.model.eval()
-    return adaptation, stage
-
-
-def _states(method: Method, modifiers: list[Modifier]) -> dict[str, Any]:
-    return {"method": method.state_dict(), "modifiers": [modifier.state_dict() for modifier in modifiers]}
 
 
 def _all_intact(store: Store) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -113,12 +113,26 @@ class Stage:
         """Score a response with the scorer of the example's own task (mixtures and replay included)."""
         return self._scorers[example.task](example, text)
 
+    def extract(self, example: Example, text: str) -> str | None:
+        """The answer that the scorer of the example's task reads in a response; the scorer is shown no gold answer."""
+        return self._scorers[example.task](replace(example, demonstration=None, answer=None), text).parsed
+
     def with_examples(
-        self, examples: Iterable[Example], scorers: Mapping[str, Callable[[Example, str], Score]]
+        self,
+        examples: Iterable[Example],
+        scorers: Mapping[str, Callable[[Example, str], Score]],
+        replacing: bool = False,
     ) -> Stage:
-        """The same stage with further training rows."""
-        merged = {**self._scorers, **scorers}
-        return Stage(self.index, self.name, (*self.examples, *examples), self.dev, merged, self.overrides)
+        """The same stage with further training rows.
+
+        Args:
+            examples: The rows.
+            scorers: Scoring functions of tasks that the stage does not know yet.
+            replacing: Leave out as many of the stage's rows, the last ones, so that their number stays.
+        """
+        further, merged = tuple(examples), {**self._scorers, **scorers}
+        own = self.examples[: max(0, len(self.examples) - len(further))] if replacing else self.examples
+        return Stage(self.index, self.name, (*own, *further), self.dev, merged, self.overrides)
 
 
 def _detached(scorer: Callable[[Example, str], Score]) -> Callable[[Example, str], Score]:
@@ -293,11 +307,21 @@ class Method(_Stateful, ABC):
 
 
 class Modifier(_Stateful, ABC):
-    """Composes with any method: ``--with replay --with ewc``. Every hook has a neutral default."""
+    """Composes with any method: ``--with replay --with ewc``. Every hook has a neutral default.
+
+    Class attributes:
+        name: Name on the command line.
+        paper: Where it comes from.
+        fidelity: How well it is known to match its source.
+        reparametrises: It changes which parameters are trained (adapters). Whatever the order given, it is the last
+            before a stage and the first after it, so that the others find the plain weights; one at most.
+        Settings: Its settings class.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
     fidelity: ClassVar[Fidelity]
+    reparametrises: ClassVar[bool] = False
     Settings: ClassVar[type[MethodSettings]]
 
     def __init__(self, settings: MethodSettings | None = None) -> None:
@@ -308,8 +332,17 @@ class Modifier(_Stateful, ABC):
         """Attach adapters, take anchors."""
 
     def examples(self, stage: Stage) -> Iterable[Example]:
-        """Further training rows (replay)."""
+        """Further training rows (replay); asked once a stage, after ``before_stage``."""
         return ()
+
+    @property
+    def replaces_rows(self) -> bool:
+        """Whether these rows take the place of as many of the stage's own, so that the number of steps stays."""
+        return False
+
+    def scorers(self) -> Mapping[str, Callable[[Example, str], Score]]:
+        """Scoring functions of tasks that ``examples`` brings in and that the run does not hold."""
+        return {}
 
     def parameter_penalty(self, student: Student) -> Tensor | None:
         """A scalar added once per optimizer step, before clipping (EWC, L2-SP, O-LoRA)."""

@@ -90,12 +90,12 @@ def find_aligner(choice: str, student: ModelSpec, offline: bool) -> ModelSpec:
     return aligner
 
 
-def settled_precision(choice: PrecisionChoice, model: Path) -> Precision:
-    """The precision with ``auto`` replaced by what pays for a model of that size."""
+def settled_precision(choice: PrecisionChoice, model: Path, device: str = "cpu") -> Precision:
+    """The precision with ``auto`` replaced by what pays for a model of that size on that device."""
     from cl_bench.harness.models.precision import training_format
 
     return Precision(
-        training=training_format(choice.training, stored_parameters(model)),
+        training=training_format(choice.training, stored_parameters(model), device),
         generation=choice.generation,
         micro_batch_size=choice.micro_batch_size,
         generation_batch_size=choice.generation_batch_size,

@@ -68,6 +68,14 @@ class EWC(Modifier):
         super().__init__(settings)
         self._terms: list[dict[str, dict[str, Tensor]]] = []
 
+    def before_stage(self, student: Student, stage: Stage, context: Context) -> None:
+        """Bring what was read from a checkpoint to the student's device."""
+        device = student.model.device
+        self._terms = [
+            {part: {name: value.to(device) for name, value in values.items()} for part, values in term.items()}
+            for term in self._terms
+        ]
+
     def parameter_penalty(self, student: Student) -> Tensor | None:
         """The penalty, a scalar; None before any stage has ended."""
         strength = cast(EWCSettings, self.settings).strength

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.methods.training.adapters import effective_weights
 
 Weights = Mapping[str, Tensor]
 
@@ -36,8 +37,8 @@ def squared_gradients(parameters: Weights, examples: Iterable[Sequence[tuple[flo
 
 
 def trained_weights(student: ChatModel) -> dict[str, Tensor]:
-    """The student's weights that are trained, by name; tied ones once."""
-    return {name: weight for name, weight in student.model.named_parameters() if weight.requires_grad}
+    """The student's weights that training moves, by name, tied ones once; with adapters, what the weights amount to."""
+    return {name: weight for name, weight in effective_weights(student.model).items() if weight.requires_grad}
 
 
 def quadratic_penalty(parameters: Weights, anchor: Weights, importance: Weights | None, strength: float) -> Tensor:

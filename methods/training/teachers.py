@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.methods.training.adapters import effective_weights, plain_copy
 
 
 class Teacher(ABC):
@@ -60,7 +60,7 @@ class EMATeacher(Teacher):
 
     def __init__(self, student: ChatModel, rate: float) -> None:
         """Start from a copy of the student as it is now (the start of the stage)."""
-        model: Any = copy.deepcopy(student.model).float()
+        model: Any = plain_copy(student.model).float()
         model.requires_grad_(False)
         model.eval()
         self.chat = ChatModel(model, student.tokenizer, f"{student.name} (EMA)")
@@ -68,9 +68,10 @@ class EMATeacher(Teacher):
 
     @torch.no_grad()
     def update(self, student: ChatModel) -> None:
-        """One step of the average; tied weights once."""
-        for mine, theirs in zip(self.chat.model.parameters(), student.model.parameters(), strict=True):
-            mine.lerp_(theirs.detach().float(), self.rate)
+        """One step of the average; tied weights once. Of adapters the product is averaged, not A and B."""
+        theirs = effective_weights(student.model)
+        for name, mine in self.chat.model.named_parameters():
+            mine.lerp_(theirs[name].detach().float(), self.rate)
 
     def state(self) -> dict[str, Tensor]:
         """The averaged weights by parameter name."""

@@ -204,6 +204,20 @@ def test_auto_precision_is_settled(tiny: Path) -> None:
     assert settled_precision(PrecisionChoice(training="bf16"), tiny).training == "bf16"
 
 
+@pytest.mark.parametrize(("units", "expected"), [({"avx512_bf16": True}, "bf16"), ({"avx2": True}, "fp32")])
+def test_auto_precision_is_bf16_only_where_the_cpu_has_the_units(
+    units: dict[str, bool], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from cl_bench.harness.models.precision import training_format
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units)
+    assert training_format("auto", 10_000_000) == expected
+    assert training_format("auto", 1_000_000) == "fp32"
+    assert training_format("bf16", 1_000_000) == "bf16"
+
+
 def test_a_saved_specification_takes_a_method_that_needs_an_aligner(tmp_path: Path) -> None:
     saved = resolved(model="lab-s", settings={"evaluation": {"rows": 3}})
     assert saved.aligner is None
