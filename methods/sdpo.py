@@ -93,6 +93,13 @@ class SDPOSettings(TrainingSettings):
         source=_CODE,
         gt=0,
     )
+    updates: int = setting(
+        1,
+        "Optimizer steps that each batch of rollouts is split into; from the second on the importance weights act.",
+        unit="steps",
+        source=_CODE,
+        ge=1,
+    )
     reduction: Reduction = setting(
         "token_mean", "How token losses are averaged, over usable samples.", unit="choice", source=_CODE
     )
@@ -127,8 +134,9 @@ class SDPO(Method):
                 reduction=settings.reduction,
                 generation=rollouts(settings.max_completion_length, settings.temperature, context),
                 samples=settings.samples,
-                choose=lambda group: list(taught(group, stage, settings)),
+                choose=lambda group, counters: list(taught(group, stage, settings)),
                 importance_clip=settings.importance_clip,
+                updates=settings.updates,
             )
 
         return train_on_own_samples(self, student, stage, context, settings, objective)

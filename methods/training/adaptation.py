@@ -29,6 +29,8 @@ def adaptation_of(session: TrainingSession, trainer: Any, rejected: dict[str, in
     rejected = dict(rejected)
     if counters.unfit_samples:
         rejected["teacher_prompt_too_long"] = rejected.get("teacher_prompt_too_long", 0) + counters.unfit_samples
+    for reason, count in counters.left_out.items():
+        rejected[reason] = rejected.get(reason, 0) + count
     data_generation = {}
     if counters.usable_samples < counters.samples:
         data_generation["usable_samples_share"] = counters.usable_samples / counters.samples
@@ -37,6 +39,7 @@ def adaptation_of(session: TrainingSession, trainer: Any, rejected: dict[str, in
         warnings.append(
             f"{counters.skipped_steps} of {counters.steps} steps had nothing to learn from and were skipped"
         )
+    warnings += [f"{count} x {what}" for what, count in counters.remarks.items()]
     return Adaptation(
         steps=counters.steps,
         trained_tokens=counters.trained_tokens,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt
-from cl_bench.methods.training.mixin import TrainingSession
+from cl_bench.methods.training.mixin import Counters, TrainingSession
 from cl_bench.tasks.base import Example, Message
 
 
@@ -35,16 +35,18 @@ class TeacherSample:
     teacher_ids: tuple[int, ...]
 
 
+Prompts = Mapping[tuple[str, str], tuple[int, ...]]
+"""Prompt ids by ``Example.key``."""
 Choice = tuple[int, Sequence[Message]]
 """Index of a sample in its group, and the teacher's prompt for it."""
-Choose = Callable[[Group], Sequence[Choice]]
-"""Which samples of a group are trained on; the others have no teacher."""
+Choose = Callable[[Group, Counters], Sequence[Choice]]
+"""Which samples of a group are trained on; the others have no teacher. May count what it leaves out, and why."""
 
 
 def draw_groups(
     session: TrainingSession,
     examples: Sequence[Example],
-    prompts: Mapping[tuple[str, str], tuple[int, ...]],
+    prompts: Prompts,
     generation: GenerationSettings,
     samples: int,
     step: int,

@@ -29,7 +29,10 @@ _LEDGER = "ledger.jsonl"
 
 @dataclass(slots=True)
 class Counters:
-    """What a stage has done so far; survives a resume."""
+    """What a stage has done so far; survives a resume.
+
+    ``left_out`` counts prompts that gave nothing to learn from, by reason; ``remarks`` what the report should mention.
+    """
 
     steps: int = 0
     trained_tokens: int = 0
@@ -42,6 +45,16 @@ class Counters:
     usable_samples: int = 0
     unfit_samples: int = 0
     skipped_steps: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    remarks: dict[str, int] = field(default_factory=dict)
+
+    def leave_out(self, reason: str) -> None:
+        """Count a prompt that gave nothing to learn from."""
+        self.left_out[reason] = self.left_out.get(reason, 0) + 1
+
+    def remark(self, what: str) -> None:
+        """Count something that the report should mention."""
+        self.remarks[what] = self.remarks.get(what, 0) + 1
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,8 @@ from cl_bench.methods.training.divergences import Divergence, chunked, importanc
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.groups import Choose, Group, TeacherSample, draw_groups, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
-from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
+from cl_bench.methods.training.mixin import Counters, TrainingMixin, TrainingSession, training_arguments
+from cl_bench.methods.training.rollouts import BlockSampler, groups_of
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.methods.training.teachers import Teacher
 from cl_bench.tasks.base import Example, Message
@@ -40,6 +42,7 @@ class OnPolicyObjective:
             says whether a prompt fits at all); None: all, under ``teacher_messages``.
         importance_clip: Weigh each token by its probability ratio against the policy that drew it, cut there; None: no
             weights. The ratio is 1 where sampling and training compute alike.
+        updates: Optimizer steps that each batch of rollouts is split into; from the second on the student has moved.
     """
 
     teacher: Teacher
@@ -53,6 +56,7 @@ class OnPolicyObjective:
     samples: int = 1
     choose: Choose | None = None
     importance_clip: float | None = None
+    updates: int = 1
 
 
 @dataclass(slots=True)
@@ -134,24 +138,52 @@ def on_policy_loss(
 
 
 def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pairs: PromptPairs) -> Any:
-    """A trainer whose optimizer steps begin with rollouts of the student as it is then.
+    """A trainer whose batches of rollouts are drawn from the student as it is then.
 
-    All rollouts of an optimizer step are drawn before its first backward pass, each from its own generator keyed by
-    (seed, stage, example, visit), so neither micro-batches nor a resume change them.
+    All rollouts of a batch are drawn before its first backward pass, each from its own generator keyed by (seed, stage,
+    example, visit), so neither micro-batches nor a resume change them. Where a batch serves several optimizer steps,
+    its samples are shuffled and split over them, and a resume reads them from the ledger.
     """
     from transformers import Trainer, TrainingArguments
 
+    updates = objective.updates
+
     class OnPolicyTrainer(TrainingMixin, Trainer):  # type: ignore[misc]
+        _batch: tuple[int, list[TeacherSample], TeacherSample] | None = None
+
+        def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+            if updates == 1:
+                return super()._get_train_sampler(train_dataset)
+            return BlockSampler(len(pairs.examples), session.settings.batch_size, updates, session.context.seed)
+
         def prepare_step(self, batches: list[Any]) -> list[dict[str, Tensor]]:
             examples = [example for batch in batches for example in batch]
-            step, visit = self.state.global_step + 1, int(self.state.epoch or 0)
-            groups = draw_groups(session, examples, pairs.student, objective.generation, objective.samples, step, visit)
-            samples = [sample for group in groups for sample in _chosen(session, objective, pairs, group)]
-            parts = [samples[where] for where in split_evenly(len(samples), len(batches))]
+            block, update = divmod(self.state.global_step, updates)
+            if self._batch is None or self._batch[0] != block:
+                self._batch = (block, *self._samples(block, update, examples))
+            _, samples, filler = self._batch
+            own = samples[split_evenly(len(samples), updates)[update]]
+            parts = [own[where] for where in split_evenly(len(own), len(batches))]
             # A micro-batch without a sample still needs a row to run through the model: none of its tokens counts.
-            filler = [TeacherSample(groups[0].prompt_ids, groups[0].completions[0], groups[0].prompt_ids)]
-            padded = [_pad(session.student.pad_id, part or filler, counted=bool(part)) for part in parts]
-            return _weighted(padded, objective, samples)
+            padded = [_pad(session.student.pad_id, part or [filler], counted=bool(part)) for part in parts]
+            return _weighted(padded, objective, own)
+
+        def _samples(
+            self, block: int, update: int, examples: Sequence[Example]
+        ) -> tuple[list[TeacherSample], TeacherSample]:
+            step, visit = block * updates + 1, int(self.state.epoch or 0)
+            ledger, count = session.context.ledger, objective.samples
+            if update:
+                groups = groups_of(ledger, step, examples, pairs.student, count)
+            else:
+                groups = draw_groups(
+                    session, examples, pairs.student, objective.generation, count, step, visit, updates > 1
+                )
+            samples = [s for group in groups for s in _chosen(session, objective, pairs, group, counted=update == 0)]
+            if updates > 1:
+                random.Random(f"{session.context.seed}/{session.stage.name}/{block}").shuffle(samples)
+            first = groups[0]
+            return samples, TeacherSample(first.prompt_ids, first.completions[0], first.prompt_ids)
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             session.counters.teacher_tokens += int(batch["teacher_attention_mask"].sum())
@@ -164,7 +196,7 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
 
     trainer = OnPolicyTrainer(
         model=session.student.model,
-        args=training_arguments(session, TrainingArguments, objective.samples),
+        args=training_arguments(session, TrainingArguments, max(1, objective.samples // updates)),
         train_dataset=_Rows(pairs.examples),
         data_collator=_collate,
     )
@@ -189,16 +221,19 @@ class _Rows(torch.utils.data.Dataset[Example]):
 
 
 def _chosen(
-    session: TrainingSession, objective: OnPolicyObjective, pairs: PromptPairs, group: Group
+    session: TrainingSession, objective: OnPolicyObjective, pairs: PromptPairs, group: Group, *, counted: bool
 ) -> Iterator[TeacherSample]:
-    """The group's samples under the loss; one whose teacher prompt does not fit is left out and counted."""
-    counters, example = session.counters, group.example
+    """The group's samples under the loss; one whose teacher prompt does not fit is left out and counted.
+
+    ``counted`` is False where the group was counted before: after a resume between two steps of its batch.
+    """
+    counters = session.counters if counted else Counters()
     counters.samples += len(group.completions)
     if objective.choose is None:
-        choices = [(index, pairs.teacher[example.key]) for index in range(len(group.completions))]
+        choices = [(index, pairs.teacher[group.example.key]) for index in range(len(group.completions))]
     else:
         chat = objective.teacher.chat
-        choices = [(index, chat.prompt_ids(messages)) for index, messages in objective.choose(group)]
+        choices = [(index, chat.prompt_ids(messages)) for index, messages in objective.choose(group, counters)]
     for index, teacher_ids in choices:
         completion = group.completions[index]
         if len(teacher_ids) + len(completion.ids) > objective.teacher.chat.context_length:

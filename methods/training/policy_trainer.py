@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,13 @@ from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.training.divergences import token_log_probs
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
-from cl_bench.methods.training.groups import Group, draw_groups, split_evenly
+from cl_bench.methods.training.groups import Group, Prompts, draw_groups, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
 from cl_bench.methods.training.policy import PolicyObjective, Scale, group_advantages, policy_loss
+from cl_bench.methods.training.rollouts import BlockSampler, groups_of
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.tasks.base import Example
-
-Prompts = Mapping[tuple[str, str], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,35 +56,6 @@ class RewardedSample:
     prompt_ids: tuple[int, ...]
     completion: Completion
     advantage: float
-
-
-class BlockSampler(torch.utils.data.Sampler[int]):
-    """Rows in blocks of one rollout batch, each block ``updates`` times; the last one is filled from the epoch's first.
-
-    Each epoch has an order of its own, from the seed.
-    """
-
-    def __init__(self, rows: int, block: int, updates: int, seed: int) -> None:
-        """``rows`` in all, ``block`` of them in a rollout batch."""
-        self._rows, self._block, self._updates, self._seed = rows, block, updates, seed
-        self._epoch = 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch's order."""
-        self._epoch = epoch
-
-    def __len__(self) -> int:
-        """Rows that an epoch yields."""
-        return -(-self._rows // self._block) * self._block * self._updates
-
-    def __iter__(self) -> Iterator[int]:
-        """Indices of rows."""
-        order = random.Random(f"{self._seed}/{self._epoch}").sample(range(self._rows), self._rows)
-        missing = -self._rows % self._block
-        order += [order[index % self._rows] for index in range(missing)]
-        for start in range(0, len(order), self._block):
-            for _ in range(self._updates):
-                yield from order[start : start + self._block]
 
 
 def sample_log_probs(model: Any, batch: Mapping[str, Tensor], temperature: float) -> Tensor:
@@ -138,7 +108,11 @@ def policy_trainer(
             examples = [rows[index] for batch in batches for index in batch]
             block, update = divmod(self.state.global_step, training.updates)
             if self._batch is None or self._batch[0] != block:
-                groups = self._drawn(block, examples) if update else self._draw(block, examples)
+                groups = (
+                    groups_of(session.context.ledger, block, examples, prompts, training.samples)
+                    if update
+                    else self._draw(block, examples)
+                )
                 # After a resume the samples were counted before.
                 self._batch = block, _rewarded(session, training, groups, block, count=update == 0)
             samples = self._batch[1]
@@ -153,13 +127,6 @@ def policy_trainer(
             return draw_groups(
                 session, examples, prompts, training.generation, training.samples, block, visit, with_log_probs=True
             )
-
-        def _drawn(self, block: int, examples: Sequence[Example]) -> list[Group]:
-            found = iter([row for row in session.context.ledger if row["step"] == block])
-            return [
-                Group(example, prompts[example.key], tuple(_completion(next(found)) for _ in range(training.samples)))
-                for example in examples
-            ]
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             if training.reference is not None:
@@ -180,10 +147,6 @@ def policy_trainer(
 def _collate(indices: list[int]) -> Any:
     # Rendered and padded in ``prepare_step``, once the rollouts exist.
     return indices
-
-
-def _completion(row: Mapping[str, Any]) -> Completion:
-    return Completion(tuple(row["tokens"]), row["text"], row["ended"], tuple(row["log_probs"]))
 
 
 def _rewarded(
