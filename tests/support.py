@@ -1,192 +1,27 @@
-"""What several tests need: a tiny random model with a real tokenizer, toy examples, a context without a run."""
+"""What several tests need, kept where ``cl-bench validate`` uses it too."""
 
 from __future__ import annotations
 
-import copy
-import functools
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import torch
-
-from cl_bench.harness.cache import Cache
-from cl_bench.harness.generation.base import Sampler
-from cl_bench.harness.generation.local import LocalSampler
-from cl_bench.harness.models.chat_model import ChatModel
-from cl_bench.harness.seeds import row_seed
-from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
-from cl_bench.methods.base import Context, Modifier, Precision, Progress, Stage
-from cl_bench.methods.training.ledger import Ledger
-from cl_bench.tasks.base import Example, Score
-
-_TEMPLATE = (
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+from cl_bench.harness.conformance.tiny import (
+    Stopped,
+    TinyContext,
+    same_weights,
+    tiny_model,
+    tiny_tokenizer,
+    toy_examples,
+    toy_score,
+    toy_stage,
+    weights,
 )
 
-
-@functools.cache
-def tiny_tokenizer() -> Any:
-    """A byte-level tokenizer with ChatML and no merges."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(["user assistant answer the sum is"], trainer)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>")
-    fast.chat_template = _TEMPLATE
-    return fast
-
-
-def tiny_model(seed: int = 0, vocabulary: int | None = None, width: int = 16, context_length: int = 160) -> ChatModel:
-    """A random Qwen2 of a few thousand weights; the same seed gives the same weights."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    tokenizer = tiny_tokenizer()
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        config = Qwen2Config(
-            vocab_size=vocabulary or len(tokenizer),
-            hidden_size=width,
-            intermediate_size=2 * width,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=context_length,
-            tie_word_embeddings=True,
-            initializer_range=0.2,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            bos_token_id=None,
-        )
-        model = Qwen2ForCausalLM(config)
-    model.eval()
-    return ChatModel(model, tokenizer, f"tiny-{seed}")
-
-
-def weights(model: ChatModel) -> dict[str, torch.Tensor]:
-    """A copy of a model's weights."""
-    return {name: p.detach().clone() for name, p in model.model.named_parameters()}
-
-
-def same_weights(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    """Whether two sets of weights are equal bit for bit."""
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def toy_examples(count: int) -> list[Example]:
-    """Sums with answers of different lengths."""
-    return [
-        Example(
-            task="toy",
-            id=f"toy-{i}",
-            messages=({"role": "user", "content": f"{i}+{i * i}?"},),
-            demonstration=f"sum {'so ' * (i % 4)}is {i + i * i}",
-            answer=str(i + i * i),
-        )
-        for i in range(count)
-    ]
-
-
-def toy_score(example: Example, text: str) -> Score:
-    """Right when the answer is the last word."""
-    last = text.split()[-1] if text.split() else None
-    return Score(last == example.answer, last, last is not None)
-
-
-def toy_stage(examples: Sequence[Example], index: int = 1) -> Stage:
-    """A stage over toy examples."""
-    return Stage(index, "toy", examples, (), {"toy": toy_score})
-
-
-class SilentProgress(Progress):
-    """Progress that nobody sees."""
-
-    def phase(self, name: str, total: int | None = None) -> None:
-        """Nothing."""
-
-    def advance(self, steps: int = 1, **numbers: float) -> None:
-        """Nothing."""
-
-    def note(self, message: str) -> None:
-        """Nothing."""
-
-
-class Stopped(Exception):
-    """Raised by ``TinyContext`` in place of a kill."""
-
-
-class TinyContext(Context):
-    """A context without a run: checkpoints, cache and scratch in one folder."""
-
-    def __init__(
-        self,
-        folder: Path,
-        seed: int = 0,
-        precision: Precision | None = None,
-        every_steps: int | None = None,
-        stop_at: int | None = None,
-        aligner: ChatModel | None = None,
-        modifiers: Sequence[Modifier] = (),
-        original: ChatModel | None = None,
-        task_start: ChatModel | None = None,
-    ) -> None:
-        """``stop_at``: raise ``Stopped`` after that optimizer step; ``task_start`` is ``original`` where not given."""
-        self.seed, self.precision = seed, precision or Precision(micro_batch_size=4)
-        self.scratch, self.cache = folder / "scratch", Cache(folder / "cache")
-        self.progress, self.ledger, self.modifiers = SilentProgress(), Ledger(), modifiers
-        self.checkpoints = StageCheckpointFolder(folder / "mid", None, every_steps)
-        self.backend, self.backend_version = "local", "test"
-        self._aligner, self._stop_at = aligner, stop_at
-        self.original_weights, self._task_start = original, task_start
-
-    def aligner(self) -> ChatModel:
-        """The aligner given."""
-        assert self._aligner is not None
-        return self._aligner
-
-    def aligner_fingerprint(self) -> str:
-        """Name of the aligner given."""
-        return self.aligner().name
-
-    def aligner_parameters(self) -> int:
-        """Weights of the aligner given."""
-        return self.aligner().parameter_count()
-
-    def scorer_identity(self) -> str:
-        """One scorer."""
-        return "toy"
-
-    def original(self) -> ChatModel:
-        """A fresh copy of the model registered as original."""
-        assert self.original_weights is not None
-        chat = self.original_weights
-        return replace(chat, model=copy.deepcopy(chat.model))
-
-    def task_start(self) -> ChatModel:
-        """A fresh copy of the model registered as the stage's beginning, or of the original."""
-        chat = self._task_start
-        return self.original() if chat is None else replace(chat, model=copy.deepcopy(chat.model))
-
-    def sampler(self, model: ChatModel) -> Sampler:
-        """The local sampler."""
-        return LocalSampler(model)
-
-    def row_seed(self, purpose: str, example_id: str, visit: int = 0, rollout: int = 0) -> int:
-        """Seed of a row."""
-        return row_seed(self.seed, "toy", purpose, example_id, visit, rollout)
-
-    def after_step(self, step: int) -> None:
-        """Stop where asked to."""
-        if step == self._stop_at:
-            raise Stopped
+__all__ = [
+    "Stopped",
+    "TinyContext",
+    "same_weights",
+    "tiny_model",
+    "tiny_tokenizer",
+    "toy_examples",
+    "toy_score",
+    "toy_stage",
+    "weights",
+]
