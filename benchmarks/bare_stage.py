@@ -1,0 +1,117 @@
+"""A stage and its context without a run, for benchmarks that time or weigh single training steps."""
+
+from __future__ import annotations
+
+import copy
+import importlib.metadata
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cl_bench.harness.cache import Cache
+from cl_bench.harness.generation.base import Sampler
+from cl_bench.harness.generation.local import LocalSampler
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.progress import SilentProgress
+from cl_bench.harness.seeds import row_seed
+from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
+from cl_bench.methods.base import Context, Modifier, Precision, Stage
+from cl_bench.methods.training.ledger import Ledger
+from cl_bench.tasks.base import Example, Score
+
+_FILLERS = (" a", " of", " is", ".", ",", " the", "a", "e")
+
+
+class BareContext(Context):
+    """What a method needs of a run: one folder, one sampler, models in memory, no checkpoints."""
+
+    def __init__(
+        self,
+        folder: Path,
+        micro_batch_size: int,
+        sampler: Callable[[ChatModel], Sampler] = LocalSampler,
+        original: ChatModel | None = None,
+        aligner: ChatModel | None = None,
+        modifiers: Sequence[Modifier] = (),
+        after_step: Callable[[int], None] | None = None,
+    ) -> None:
+        """``original`` is also the model that the stage began with."""
+        self.seed, self.precision = 0, Precision(micro_batch_size=micro_batch_size)
+        self.scratch, self.cache = folder / "scratch", Cache(folder / "cache")
+        self.progress, self.ledger, self.modifiers = SilentProgress(), Ledger(), modifiers
+        self.checkpoints = StageCheckpointFolder(folder / "mid", None, None)
+        self.backend, self.backend_version = "local", "benchmark"
+        self._sampler, self._original, self._aligner, self._after_step = sampler, original, aligner, after_step
+
+    def aligner(self) -> ChatModel:
+        assert self._aligner is not None
+        return self._aligner
+
+    def aligner_fingerprint(self) -> str:
+        return self.aligner().name
+
+    def aligner_parameters(self) -> int:
+        return self.aligner().parameter_count()
+
+    def scorer_identity(self) -> str:
+        return "benchmark"
+
+    def original(self) -> ChatModel:
+        assert self._original is not None
+        return replace(self._original, model=copy.deepcopy(self._original.model))
+
+    def task_start(self) -> ChatModel:
+        return self.original()
+
+    def sampler(self, model: ChatModel) -> Sampler:
+        return self._sampler(model)
+
+    def row_seed(self, purpose: str, example_id: str, visit: int = 0, rollout: int = 0) -> int:
+        return row_seed(self.seed, "benchmark", purpose, example_id, visit, rollout)
+
+    def after_step(self, step: int) -> None:
+        if self._after_step is not None:
+            self._after_step(step)
+
+
+def bare_stage(examples: Sequence[Example], score: Callable[[Example, str], Score] | None = None) -> Stage:
+    """A stage over examples; without a scorer every answer counts as wrong."""
+    return Stage(1, "benchmark", examples, (), {"benchmark": score or _wrong})
+
+
+def _wrong(example: Example, text: str) -> Score:
+    return Score(False, None, False)
+
+
+def sized_examples(chat: ChatModel, count: int, prompt_tokens: int, demonstration: str) -> list[Example]:
+    """Examples whose rendered prompts have exactly that many tokens; no two are alike.
+
+    Raises:
+        ValueError: The tokenizer has no short filler that hits the length.
+    """
+    examples = []
+    for number in range(count):
+        text = f"Row {number}:"
+        while (length := _prompt_length(chat, text)) < prompt_tokens:
+            fitting = [text + filler for filler in _FILLERS if _prompt_length(chat, text + filler) == length + 1]
+            if not fitting:
+                raise ValueError(f"no filler makes {text!r} one token longer")
+            text = fitting[len(text) % len(fitting)]
+        if length != prompt_tokens:
+            raise ValueError(f"the shortest prompt has {length} tokens, not {prompt_tokens}")
+        messages = ({"role": "user", "content": text},)
+        examples.append(Example("benchmark", f"row-{number}", messages, demonstration=demonstration, answer="a"))
+    return examples
+
+
+def _prompt_length(chat: ChatModel, text: str) -> int:
+    return len(chat.prompt_ids([{"role": "user", "content": text}]))
+
+
+def machine(threads: int) -> str:
+    """Cores, threads and versions in one line."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "transformers", "trl"))
+    return f"{platform.machine()}, {cores} cores, {threads} threads, Python {platform.python_version()}, {versions}"
