@@ -58,6 +58,7 @@ class ASFT(Method):
     name: ClassVar[str] = "asft"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors of the authors' code; gradients by hand"
     paper: ClassVar[str] = "2509.23753"
     family: ClassVar[str] = "supervised"
     Settings: ClassVar[type[MethodSettings]] = ASFTSettings

@@ -285,6 +285,7 @@ class Method(_Stateful, ABC):
         fidelity: How well it is known to match its source.
         paper: Where it comes from.
         family: "supervised" or "on-policy".
+        checked: What its numbers were checked against; empty: nothing.
         takes_modifiers: False for a method that bypasses the training mixin.
         Settings: Its settings class.
     """
@@ -294,6 +295,7 @@ class Method(_Stateful, ABC):
     fidelity: ClassVar[Fidelity]
     paper: ClassVar[str] = ""
     family: ClassVar[str] = ""
+    checked: ClassVar[str] = ""
     takes_modifiers: ClassVar[bool] = True
     Settings: ClassVar[type[MethodSettings]]
 
@@ -313,6 +315,7 @@ class Modifier(_Stateful, ABC):
         name: Name on the command line.
         paper: Where it comes from.
         fidelity: How well it is known to match its source.
+        checked: What its numbers were checked against; empty: nothing.
         reparametrises: It changes which parameters are trained (adapters). Whatever the order given, it is the last
             before a stage and the first after it, so that the others find the plain weights; one at most.
         Settings: Its settings class.
@@ -321,6 +324,7 @@ class Modifier(_Stateful, ABC):
     name: ClassVar[str]
     paper: ClassVar[str] = ""
     fidelity: ClassVar[Fidelity]
+    checked: ClassVar[str] = ""
     reparametrises: ClassVar[bool] = False
     Settings: ClassVar[type[MethodSettings]]
 

@@ -25,6 +25,7 @@ class DFT(Method):
     name: ClassVar[str] = "dft"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors of the authors' code, training steps of trl; gradients by hand"
     paper: ClassVar[str] = "2508.05629"
     family: ClassVar[str] = "supervised"
     Settings: ClassVar[type[MethodSettings]] = DFTSettings

@@ -65,6 +65,7 @@ class GRPO(Method):
     name: ClassVar[str] = "grpo"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.REWARD})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors and training steps of trl; gradients by hand"
     paper: ClassVar[str] = "2402.03300"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = GRPOSettings

@@ -77,6 +77,7 @@ class ISDFT(Method):
     name: ClassVar[str] = "isdft"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "the formula solved to 1e-15, vectors of the authors' code; gradients by hand"
     paper: ClassVar[str] = "reference code of iSDFT"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = ISDFTSettings

@@ -70,6 +70,7 @@ class OffPolicyDistillation(Method):
     name: ClassVar[str] = "off-policy-distillation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ALIGNER})
     fidelity: ClassVar[Fidelity] = Fidelity.RECONSTRUCTED
+    checked: ClassVar[str] = "vectors of trl for the divergence; gradients by hand"
     paper: ClassVar[str] = "2610.13113, baselines"
     family: ClassVar[str] = "supervised"
     Settings: ClassVar[type[MethodSettings]] = OffPolicyDistillationSettings

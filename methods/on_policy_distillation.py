@@ -56,6 +56,7 @@ class OnPolicyDistillation(Method):
     name: ClassVar[str] = "on-policy-distillation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ALIGNER})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors and training steps of trl; gradients by hand"
     paper: ClassVar[str] = "2306.13649"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = OnPolicyDistillationSettings

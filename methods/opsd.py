@@ -79,6 +79,7 @@ class OPSD(Method):
     name: ClassVar[str] = "opsd"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors of the authors' code; gradients by hand"
     paper: ClassVar[str] = "2601.18734"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = OPSDSettings

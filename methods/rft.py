@@ -65,6 +65,7 @@ class RFT(Method):
     name: ClassVar[str] = "rft"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.REWARD})
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "sft on the kept text, bit for bit"
     paper: ClassVar[str] = "2203.14465, 2312.06585"
     family: ClassVar[str] = "supervised"
     Settings: ClassVar[type[MethodSettings]] = RFTSettings

@@ -44,6 +44,7 @@ class SDFT(Method):
     name: ClassVar[str] = "sdft"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors of the authors' code; gradients by hand"
     paper: ClassVar[str] = "2601.19897"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = SDFTSettings

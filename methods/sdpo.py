@@ -94,7 +94,7 @@ class SDPOSettings(TrainingSettings):
         gt=0,
     )
     updates: int = setting(
-        1,
+        8,
         "Optimizer steps that each batch of rollouts is split into; from the second on the importance weights act.",
         unit="steps",
         source=_CODE,
@@ -118,6 +118,7 @@ class SDPO(Method):
     name: ClassVar[str] = "sdpo"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.REWARD})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors of the authors' code; gradients by hand"
     paper: ClassVar[str] = "2601.20802"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = SDPOSettings

@@ -23,6 +23,7 @@ class SFT(Method):
     name: ClassVar[str] = "sft"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS})
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "vectors and training steps of trl; gradients by hand"
     paper: ClassVar[str] = "standard; settings of SynthSelf (2610.13113) table 5"
     family: ClassVar[str] = "supervised"
     Settings: ClassVar[type[MethodSettings]] = SFTSettings

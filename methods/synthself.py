@@ -72,6 +72,7 @@ class SynthSelf(Method):
     name: ClassVar[str] = "synthself"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.DEMONSTRATIONS, Need.REWARD, Need.ALIGNER})
     fidelity: ClassVar[Fidelity] = Fidelity.RECONSTRUCTED
+    checked: ClassVar[str] = "rules of acceptance by hand; the source has published no code"
     paper: ClassVar[str] = "2610.13113"
     family: ClassVar[str] = "supervised"
     Settings: ClassVar[type[MethodSettings]] = SynthSelfSettings

@@ -74,6 +74,7 @@ class UOPSD(Method):
     name: ClassVar[str] = "u-opsd"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ANSWER_EXTRACTION})
     fidelity: ClassVar[Fidelity] = Fidelity.RECONSTRUCTED
+    checked: ClassVar[str] = "gradients by hand"
     paper: ClassVar[str] = "2608.06296"
     family: ClassVar[str] = "on-policy"
     Settings: ClassVar[type[MethodSettings]] = UOPSDSettings

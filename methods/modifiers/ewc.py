@@ -61,6 +61,7 @@ class EWC(Modifier):
     name: ClassVar[str] = "ewc"
     paper: ClassVar[str] = "1612.00796"
     fidelity: ClassVar[Fidelity] = Fidelity.REFERENCE_EXECUTED
+    checked: ClassVar[str] = "independent vectors, cross-checked with avalanche; gradients by hand"
     Settings: ClassVar[type[MethodSettings]] = EWCSettings
 
     def __init__(self, settings: MethodSettings | None = None) -> None:

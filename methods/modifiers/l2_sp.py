@@ -35,6 +35,7 @@ class L2SP(Modifier):
     name: ClassVar[str] = "l2-sp"
     paper: ClassVar[str] = "1802.01483"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "gradients by hand"
     Settings: ClassVar[type[MethodSettings]] = L2SPSettings
 
     def __init__(self, settings: MethodSettings | None = None) -> None:

@@ -43,6 +43,7 @@ class LoRA(Modifier):
     name: ClassVar[str] = "lora"
     paper: ClassVar[str] = "2106.09685"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "ranks and merged outputs"
     reparametrises: ClassVar[bool] = True
     Settings: ClassVar[type[MethodSettings]] = LoRASettings
 

@@ -42,6 +42,7 @@ class LwF(Modifier):
     name: ClassVar[str] = "lwf"
     paper: ClassVar[str] = "1606.09282"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "values and gradients by hand"
     Settings: ClassVar[type[MethodSettings]] = LwFSettings
 
     def __init__(self, settings: MethodSettings | None = None) -> None:

@@ -30,6 +30,7 @@ class OLoRA(Modifier):
     name: ClassVar[str] = "o-lora"
     paper: ClassVar[str] = "2310.14152"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "penalty by hand"
     reparametrises: ClassVar[bool] = True
     Settings: ClassVar[type[MethodSettings]] = OLoRASettings
 

@@ -65,6 +65,7 @@ class Replay(Modifier):
     name: ClassVar[str] = "replay"
     paper: ClassVar[str] = "Robins (1995); Rolnick et al. (1811.11682)"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "buffers by hand"
     Settings: ClassVar[type[MethodSettings]] = ReplaySettings
 
     def __init__(self, settings: MethodSettings | None = None) -> None:

@@ -40,6 +40,7 @@ class TaskVectors(Modifier):
     name: ClassVar[str] = "task-vectors"
     paper: ClassVar[str] = "2212.04089"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "sums by hand"
     Settings: ClassVar[type[MethodSettings]] = TaskVectorsSettings
 
     def __init__(self, settings: MethodSettings | None = None) -> None:

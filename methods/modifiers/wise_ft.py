@@ -36,6 +36,7 @@ class WiSEFT(Modifier):
     name: ClassVar[str] = "wise-ft"
     paper: ClassVar[str] = "2109.01903"
     fidelity: ClassVar[Fidelity] = Fidelity.PAPER_FORMULA
+    checked: ClassVar[str] = "averages by hand"
     Settings: ClassVar[type[MethodSettings]] = WiSEFTSettings
 
     @torch.no_grad()

@@ -20,6 +20,7 @@ from cl_bench.methods.isdft import ISDFT
 from cl_bench.methods.on_policy_distillation import OnPolicyDistillation
 from cl_bench.methods.opsd import OPSD
 from cl_bench.methods.sdft import SDFT
+from cl_bench.methods.sdpo import SDPO, SDPOSettings
 from cl_bench.methods.sft import SFT
 from cl_bench.methods.synthself import SynthSelf, SynthSelfSettings
 from tests.support import Stopped, TinyContext, tiny_model
@@ -36,6 +37,9 @@ def make_method(name: str, **changes: Any) -> Method:
     if name == "grpo":
         own = {"max_completion_length": 12, "max_length": 150, "samples": 3, "updates": 2, "batch_size": 2}
         return GRPO(GRPOSettings(**{**COMMON, **own, **changes}))
+    if name == "sdpo":
+        own = {"max_completion_length": 12, "max_length": 150, "samples": 3, "updates": 2, "batch_size": 2}
+        return SDPO(SDPOSettings(**{**COMMON, **own, "teacher_template": SHORT, **changes}))
     if name in ON_OWN_SAMPLES:
         cls = ON_OWN_SAMPLES[name]
         short = {"max_completion_length": 12, "max_length": 150, "ema_rate": 0.2, "teacher_template": SHORT}

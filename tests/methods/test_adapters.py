@@ -239,7 +239,8 @@ def test_the_penalty_is_the_overlap_of_what_adapters_read(tmp_path: Path) -> Non
     modifier.before_stage(student, toy_stage(SIX, 3), context)
     penalty = modifier.parameter_penalty(student)
     assert penalty is not None
-    assert float(penalty.detach()) == pytest.approx(0.5 * overlap_by_hand(modifier.state_dict()["earlier"], student), rel=1e-4)
+    expected = 0.5 * overlap_by_hand(modifier.state_dict()["earlier"], student)
+    assert float(penalty.detach()) == pytest.approx(expected, rel=1e-4)
     penalty.backward()
     for name, rows in subspaces(student.model).items():
         earlier = modifier.state_dict()["earlier"][name]

@@ -17,7 +17,7 @@ from cl_bench.tasks.base import Example, Score
 from tests.methods.probes import make_method
 from tests.support import Stopped, TinyContext, same_weights, tiny_model, toy_examples, toy_stage, weights
 
-METHODS = ("sft", "synthself", "sdft", "grpo")
+METHODS = ("sft", "synthself", "sdft", "grpo", "sdpo")
 Outcome = tuple[dict[str, Any], list[dict[str, Any]], Any]
 
 

@@ -38,8 +38,9 @@ def stage_of(score: Any = by_length) -> Stage:
 
 
 def make(**changes: Any) -> SDPO:
-    short = {"max_completion_length": 10, "max_length": 150, "samples": 3, "top_k": K, "teacher_template": SHORT}
-    return SDPO(SDPOSettings(**{**COMMON, **short, **changes}))
+    short = {"max_completion_length": 10, "max_length": 150, "teacher_template": SHORT}
+    groups = {"samples": 3, "top_k": K, "updates": 1}
+    return SDPO(SDPOSettings(**{**COMMON, **short, **groups, **changes}))
 
 
 def group_of(*texts: str) -> Group:
