@@ -238,6 +238,8 @@ class Adaptation:
         flops: Floating-point operations by part ("train", "teacher", "anchor", "generate", "data_generation").
         data_generation: For methods that generate data: ``first_sample_accuracy``, ``accepted_share``, ``candidates``,
             edit similarity and so on; empty otherwise.
+        teacher: For methods with a teacher, at the end of the stage: ``reward``, ``kl_to_student``, ``kl_to_start``
+            (``methods.training.teacher_log``).
         rejected: Rows rejected or dropped, by reason.
         data_hash: Hash of the data trained on.
         warnings: Sentences for the report.
@@ -249,6 +251,7 @@ class Adaptation:
     generated_tokens: dict[str, int] = field(default_factory=dict)
     flops: dict[str, float] = field(default_factory=dict)
     data_generation: dict[str, float] = field(default_factory=dict)
+    teacher: dict[str, float] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
     data_hash: str = ""
     warnings: list[str] = field(default_factory=list)

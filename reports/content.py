@@ -166,7 +166,7 @@ def stages_grid(view: RunView, metrics: Mapping[str, Any]) -> Grid | None:
             percent(_stage_value(metrics, stage, "acquisition")),
             percent(_stage_value(metrics, stage, "gain"), signed=True),
             percent(_stage_value(metrics, stage, "retention_change"), signed=True),
-            _nats(shifts.get(stage, {}).get("forward_kl_trained")),
+            nats(shifts.get(stage, {}).get("forward_kl_trained")),
         ]
         rows.append((stage, *numbers, *_cost(done)))
     header = ("stage", "acquired %", "gain", "ret. change", "KL nats", "steps", "seconds", "train tok",
@@ -198,39 +198,9 @@ def count(number: float) -> str:
     return f"{number:.0f}"
 
 
-def _nats(value: float | None) -> str:
+def nats(value: float | None) -> str:
+    """Three decimals; ``MISSING`` for None."""
     return MISSING if value is None else f"{value:.3f}"
-
-
-def data_generation_grid(view: RunView) -> Grid | None:
-    """How well the method's own data came out, for methods that make their data; None for the others."""
-    adaptations = {stage: found for stage, found in view.adaptations().items() if found["data_generation"]}
-    names = _ordered(name for found in adaptations.values() for name in found["data_generation"])
-    reasons = _ordered(reason for found in adaptations.values() for reason in found["rejected"])
-    rows = []
-    for stage, found in adaptations.items():
-        made = [_generated(name, found["data_generation"].get(name)) for name in names]
-        rejected = [str(found["rejected"].get(reason, 0)) for reason in reasons]
-        rows.append((stage, *made, *rejected))
-    header = ("stage", *(_generated_label(name) for name in names), *(reason.replace("_", " ") for reason in reasons))
-    notes = (
-        (f"Rejected or dropped rows, by reason: {', '.join(r.replace('_', ' ') for r in reasons)}.",) if reasons else ()
-    )
-    return Grid("Generated data", header, tuple(rows), notes) if rows else None
-
-
-def _is_share(name: str) -> bool:
-    return name.endswith(("accuracy", "accepted", "share", "rate", "similarity", "to_demonstration"))
-
-
-def _generated_label(name: str) -> str:
-    return f"{name.replace('_', ' ')} %" if _is_share(name) else name.replace("_", " ")
-
-
-def _generated(name: str, value: float | None) -> str:
-    if value is None:
-        return MISSING
-    return percent(value) if _is_share(name) else f"{value:.4g}"
 
 
 def rejected_sentences(view: RunView) -> list[str]:
@@ -280,5 +250,6 @@ def _stage_value(metrics: Mapping[str, Any], row: str, name: str) -> float | Non
     return value
 
 
-def _ordered(names: Iterable[str]) -> list[str]:
+def ordered(names: Iterable[str]) -> list[str]:
+    """Each name once, in the order of first appearance."""
     return list(dict.fromkeys(names))

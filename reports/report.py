@@ -8,7 +8,7 @@ from typing import Any
 
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, load_run
-from cl_bench.reports import content
+from cl_bench.reports import content, generated
 from cl_bench.reports.content import Grid
 from cl_bench.reports.plots import HEATMAP
 
@@ -47,7 +47,8 @@ def markdown(view: RunView) -> str:
         content.strict_grid(view.matrix),
         content.metrics_grid(metrics),
         content.stages_grid(view, metrics),
-        content.data_generation_grid(view),
+        generated.data_generation_grid(view),
+        generated.teacher_grid(view),
     ):
         if optional is not None:
             parts += [f"## {optional.title}", *_grid(optional)]

@@ -13,6 +13,7 @@ from cl_bench.methods.training.losses import Reduction
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective, on_policy_trainer, prompt_pairs
 from cl_bench.methods.training.settings import TrainingSettings
+from cl_bench.methods.training.teacher_log import TeacherLog
 from cl_bench.methods.training.teachers import EMATeacher, FrozenTeacher, Teacher
 
 _SDFT_CODE = "SDFT reference code (Self-Distillation)"
@@ -84,9 +85,12 @@ def train_on_own_samples(
             why=", ".join(f"{reason}: {count}" for reason, count in pairs.rejected.items()) or "the stage is empty",
             hint="raise method.max_length or lower method.max_completion_length",
         )
+    log = TeacherLog(session, built.teacher, built.generation)
     trainer = on_policy_trainer(session, built, pairs)
     trainer.run()
-    return adaptation_of(session, trainer, pairs.rejected, context.ledger.digest())
+    adaptation = adaptation_of(session, trainer, pairs.rejected, context.ledger.digest())
+    adaptation.teacher = log.measure(trainer.last_samples)
+    return adaptation
 
 
 def self_teacher(kind: TeacherKind, student: Student, context: Context, rate: float) -> Teacher:

@@ -30,6 +30,7 @@ class Group:
 class TeacherSample:
     """A sample under the loss, with the prompt that the teacher scores it under."""
 
+    example: Example
     prompt_ids: tuple[int, ...]
     completion: Completion
     teacher_ids: tuple[int, ...]

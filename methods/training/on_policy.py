@@ -151,6 +151,11 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
     class OnPolicyTrainer(TrainingMixin, Trainer):  # type: ignore[misc]
         _batch: tuple[int, list[TeacherSample], TeacherSample] | None = None
 
+        @property
+        def last_samples(self) -> list[TeacherSample]:
+            """Samples of the newest batch that are under the loss."""
+            return self._batch[1] if self._batch else []
+
         def _get_train_sampler(self, train_dataset: Any = None) -> Any:
             if updates == 1:
                 return super()._get_train_sampler(train_dataset)
@@ -160,30 +165,14 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
             examples = [example for batch in batches for example in batch]
             block, update = divmod(self.state.global_step, updates)
             if self._batch is None or self._batch[0] != block:
-                self._batch = (block, *self._samples(block, update, examples))
+                visit = int(self.state.epoch or 0)
+                self._batch = (block, *_samples(session, objective, pairs, examples, block, update, visit))
             _, samples, filler = self._batch
             own = samples[split_evenly(len(samples), updates)[update]]
             parts = [own[where] for where in split_evenly(len(own), len(batches))]
             # A micro-batch without a sample still needs a row to run through the model: none of its tokens counts.
             padded = [_pad(session.student.pad_id, part or [filler], counted=bool(part)) for part in parts]
             return _weighted(padded, objective, own)
-
-        def _samples(
-            self, block: int, update: int, examples: Sequence[Example]
-        ) -> tuple[list[TeacherSample], TeacherSample]:
-            step, visit = block * updates + 1, int(self.state.epoch or 0)
-            ledger, count = session.context.ledger, objective.samples
-            if update:
-                groups = groups_of(ledger, step, examples, pairs.student, count)
-            else:
-                groups = draw_groups(
-                    session, examples, pairs.student, objective.generation, count, step, visit, updates > 1
-                )
-            samples = [s for group in groups for s in _chosen(session, objective, pairs, group, counted=update == 0)]
-            if updates > 1:
-                random.Random(f"{session.context.seed}/{session.stage.name}/{block}").shuffle(samples)
-            first = groups[0]
-            return samples, TeacherSample(first.prompt_ids, first.completions[0], first.prompt_ids)
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             session.counters.teacher_tokens += int(batch["teacher_attention_mask"].sum())
@@ -220,6 +209,32 @@ class _Rows(torch.utils.data.Dataset[Example]):
         return self._examples[index]
 
 
+def _samples(
+    session: TrainingSession,
+    objective: OnPolicyObjective,
+    pairs: PromptPairs,
+    examples: Sequence[Example],
+    block: int,
+    update: int,
+    visit: int,
+) -> tuple[list[TeacherSample], TeacherSample]:
+    """A batch's samples under the loss, and one sample that stands in where a micro-batch has none.
+
+    Drawn at the batch's first update; at a later one, after a resume, read back from the ledger.
+    """
+    updates, count, how = objective.updates, objective.samples, objective.generation
+    step = block * updates + 1
+    if update:
+        groups = groups_of(session.context.ledger, step, examples, pairs.student, count)
+    else:
+        groups = draw_groups(session, examples, pairs.student, how, count, step, visit, with_log_probs=updates > 1)
+    samples = [s for group in groups for s in _chosen(session, objective, pairs, group, counted=update == 0)]
+    if updates > 1:
+        random.Random(f"{session.context.seed}/{session.stage.name}/{block}").shuffle(samples)
+    first = groups[0]
+    return samples, TeacherSample(first.example, first.prompt_ids, first.completions[0], first.prompt_ids)
+
+
 def _chosen(
     session: TrainingSession, objective: OnPolicyObjective, pairs: PromptPairs, group: Group, *, counted: bool
 ) -> Iterator[TeacherSample]:
@@ -240,7 +255,7 @@ def _chosen(
             counters.unfit_samples += 1
             continue
         counters.usable_samples += 1
-        yield TeacherSample(group.prompt_ids, completion, teacher_ids)
+        yield TeacherSample(group.example, group.prompt_ids, completion, teacher_ids)
 
 
 def _pad(pad_id: int, samples: Sequence[TeacherSample], counted: bool) -> dict[str, Tensor]:

@@ -15,14 +15,19 @@ import cl_bench.methods.isdft as isdft_module
 import cl_bench.methods.on_policy_distillation as distillation_module
 import cl_bench.methods.opsd as opsd_module
 import cl_bench.methods.sdft as sdft_module
+import cl_bench.methods.training.teacher_log as teacher_log_module
+from cl_bench.harness.generation.base import Completion, GenerationSettings
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.isdft import ISDFTSettings, budget
 from cl_bench.methods.training.conditioning import conditioned_messages
 from cl_bench.methods.training.divergences import jensen_shannon
+from cl_bench.methods.training.groups import TeacherSample
 from cl_bench.methods.training.mixin import TrainingSession
+from cl_bench.methods.training.teacher_log import TeacherLog
+from cl_bench.methods.training.teachers import EMATeacher
 from cl_bench.methods.training.tilt import tilted_target
 from tests.methods.probes import SHORT, Gradients, assert_close, by_hand, first_step, full_logits, make_method
-from tests.support import TinyContext, same_weights, tiny_model, toy_examples, toy_stage, weights
+from tests.support import Stopped, TinyContext, same_weights, tiny_model, toy_examples, toy_stage, weights
 
 FOUR = toy_examples(4)
 BY_ID = {example.id: example for example in FOUR}
@@ -231,3 +236,56 @@ def test_the_ablations_bound_what_they_name() -> None:
     found = tilted_target(student, teacher, 0.3, "kl", 60)
     inside = found.strength < 1
     torch.testing.assert_close(kl(found.log_target, student)[inside], found.budget[inside], atol=1e-9, rtol=0)
+
+
+def log_of(name: str, folder: Path, stop_at: int | None = None, **changes: Any) -> tuple[dict[str, float], TinyContext]:
+    context = TinyContext(
+        folder, original=tiny_model(2), task_start=tiny_model(0), aligner=tiny_model(1), every_steps=1, stop_at=stop_at
+    )
+    settings = {"epochs": 4, "batch_size": 4, **changes}
+    return make_method(name, **settings).adapt(tiny_model(0), toy_stage(FOUR), context).teacher, context
+
+
+def test_the_teacher_is_looked_at_when_a_stage_ends(tmp_path: Path) -> None:
+    moving, _ = log_of("sdft", tmp_path / "ema")
+    frozen, _ = log_of("sdft", tmp_path / "frozen", teacher="task_start")
+    assert moving.keys() == frozen.keys() == {"reward", "kl_to_student", "kl_to_start"}
+    assert moving["kl_to_start"] > 0 and frozen["kl_to_start"] == 0
+    assert moving["kl_to_student"] > 0 and 0 <= moving["reward"] <= 1
+
+
+def check_distance_of_an_average(folder: Path) -> None:
+    """With a rate of 1 the teacher is the student: under one prompt, the same distribution; far from its start."""
+    context = TinyContext(folder, task_start=tiny_model(0))
+    method = make_method("on-policy-distillation", epochs=4)
+    session = TrainingSession(method, tiny_model(0), toy_stage(FOUR), context, method.settings)  # type: ignore[arg-type]
+    teacher = EMATeacher(tiny_model(0), 1.0)
+    log = TeacherLog(session, teacher, GenerationSettings(8, 1.0, 4))
+    moved = tiny_model(3)
+    teacher.update(moved)
+    session.student = moved
+    prompt = moved.prompt_ids(FOUR[0].messages)
+    completion = Completion(moved.completion_ids("so it is"), "so it is", "eos", ())
+    found = log.measure([TeacherSample(FOUR[0], prompt, completion, prompt)])
+    assert found["kl_to_student"] == pytest.approx(0, abs=1e-6)
+    now = full_logits(moved.model, prompt, completion.ids).log_softmax(-1)
+    start = full_logits(tiny_model(0).model, prompt, completion.ids).log_softmax(-1)
+    assert found["kl_to_start"] == pytest.approx(float(kl(now, start).mean().detach()), rel=1e-4)
+
+
+def test_distances_are_those_computed_by_hand(tmp_path: Path) -> None:
+    check_distance_of_an_average(tmp_path)
+
+
+def test_a_reversed_distance_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = teacher_log_module.token_kl
+    monkeypatch.setattr(teacher_log_module, "token_kl", lambda one, two: right(two, one))
+    with pytest.raises(AssertionError):
+        check_distance_of_an_average(tmp_path)
+
+
+def test_the_log_is_the_same_after_a_resume(tmp_path: Path) -> None:
+    whole, _ = log_of("sdft", tmp_path / "whole")
+    with pytest.raises(Stopped):
+        log_of("sdft", tmp_path / "killed", stop_at=2)
+    assert log_of("sdft", tmp_path / "killed")[0] == whole

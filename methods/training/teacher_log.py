@@ -1,0 +1,99 @@
+"""What the teacher was worth in a stage, measured once at its end on samples of the last batch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cl_bench.harness.generation.base import GenerationSettings, Prompt
+from cl_bench.harness.measure.shift import token_kl
+from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.state_file import load_state, save_state
+from cl_bench.methods.training.forward import head_of, hidden_at, shifted
+from cl_bench.methods.training.groups import TeacherSample
+from cl_bench.methods.training.mixin import TrainingSession
+from cl_bench.methods.training.rows import pad_batch
+from cl_bench.methods.training.teachers import Teacher
+
+_ROWS = 16
+"""Samples looked at, at most: the numbers say where a teacher went, and are no benchmark of it."""
+_STATE = "teacher-at-start"
+_CHUNK = 512  # positions whose logits are alive at once, of each model
+
+
+class TeacherLog:
+    """Keeps the teacher's first weights on disk, where it has any that move, and compares at the end."""
+
+    def __init__(self, session: TrainingSession, teacher: Teacher, generation: GenerationSettings) -> None:
+        """To be built before training begins or goes on, while the teacher is as at the start of the stage."""
+        self._session, self._teacher, self._generation = session, teacher, generation
+        state = teacher.state()
+        self._moves = bool(state)
+        if state:
+            save_state(session.context.scratch, _STATE, state)
+
+    @torch.no_grad()
+    def measure(self, samples: Sequence[TeacherSample]) -> dict[str, float]:
+        """Numbers about the teacher as it is now; empty without a sample.
+
+        Args:
+            samples: The last batch's; the first 16 count.
+
+        Returns:
+            ``reward``: share of right answers among the teacher's own samples, one for each of its prompts;
+            ``kl_to_student``: KL(teacher || student) on the student's samples, each model under its own prompt, nats a
+            token; ``kl_to_start``: KL(teacher now || teacher at the start of the stage), likewise, 0 for a frozen one.
+        """
+        chosen = [sample for sample in samples if sample.completion.ids][:_ROWS]
+        if not chosen:
+            return {}
+        teacher, student = self._teacher.chat, self._session.student
+        found = {"kl_to_student": _kl(teacher, student, chosen, student_prompts=True)}
+        found["kl_to_start"] = _kl(teacher, self._at_start(), chosen) if self._moves else 0.0
+        reward = self._reward(chosen)
+        return found if reward is None else {"reward": reward, **found}
+
+    def _at_start(self) -> ChatModel:
+        now = self._teacher.chat
+        model: Any = copy.deepcopy(now.model)
+        weights = load_state(self._session.context.scratch, _STATE)
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+        return ChatModel(model, now.tokenizer, f"{now.name} at the start")
+
+    def _reward(self, samples: Sequence[TeacherSample]) -> float | None:
+        context, teacher = self._session.context, self._teacher.chat
+        sampler = context.sampler(teacher)
+        asked = [sample for sample in samples if sampler.fits(len(sample.teacher_ids), self._generation)]
+        if not asked:
+            return None
+        prompts = [
+            Prompt(sample.teacher_ids, context.row_seed("teacher-log", sample.example.id, rollout=place))
+            for place, sample in enumerate(asked)
+        ]
+        written = sampler.generate(prompts, self._generation)
+        right = [self._session.stage.score(s.example, c.text).correct for s, c in zip(asked, written, strict=True)]
+        return sum(right) / len(right)
+
+
+def _kl(first: ChatModel, second: ChatModel, samples: Sequence[TeacherSample], student_prompts: bool = False) -> float:
+    """Mean of KL(first || second) over the samples' tokens, nats; the first under the teacher's prompts."""
+    theirs = [(sample.teacher_ids, sample.completion.ids) for sample in samples]
+    own = [(sample.prompt_ids, sample.completion.ids) for sample in samples]
+    hidden = _hidden(first, theirs), _hidden(second, own if student_prompts else theirs)
+    heads = head_of(first.model), head_of(second.model)
+    pieces = zip(hidden[0].split(_CHUNK), hidden[1].split(_CHUNK), strict=True)
+    return float(torch.cat([token_kl(heads[0](one), heads[1](two)).double() for one, two in pieces]).mean())
+
+
+def _hidden(chat: ChatModel, rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Tensor:
+    batch = {name: value.to(chat.model.device) for name, value in pad_batch(rows, chat.pad_id).items()}
+    was_training = chat.model.training
+    chat.model.eval()
+    hidden = hidden_at(chat.model, batch, shifted(batch["completion_mask"]))
+    chat.model.train(was_training)
+    return hidden
