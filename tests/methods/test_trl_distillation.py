@@ -51,7 +51,7 @@ def peer_of_distillation(alpha: float) -> Step:
 
     recorded = recorded_by_the_student()
 
-    class Peer(DistillationTrainer):  # type: ignore[misc]
+    class Peer(DistillationTrainer):
         def _generate_single_turn(self, prompt_ids: Any, *rest: Any, **more: Any) -> Any:
             return [list(completion.ids) for completion in recorded.in_order(prompt_ids)]
 

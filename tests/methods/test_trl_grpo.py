@@ -67,7 +67,7 @@ def grpo_peer(recorded: Recorded, folder: Path, model: Any, settings: dict[str, 
 
     given_old = own.pop("given_old")
 
-    class Peer(GRPOTrainer):  # type: ignore[misc]
+    class Peer(GRPOTrainer):
         def _generate_single_turn(self, prompt_ids: Any, *rest: Any, **more: Any) -> Any:
             return [list(completion.ids) for completion in recorded.in_order(prompt_ids)], None
 
@@ -101,9 +101,10 @@ def grpo_peer(recorded: Recorded, folder: Path, model: Any, settings: dict[str, 
         use_bias_correction_kl=False,
         **own,
     )
+    rewards: Any = reward
     return Peer(
         model=model,
-        reward_funcs=reward,
+        reward_funcs=rewards,
         args=arguments,
         train_dataset=prompt_rows(),
         processing_class=left_padding(tiny_model(0)),

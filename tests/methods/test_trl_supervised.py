@@ -87,20 +87,18 @@ def test_trls_own_step_does_not_depend_on_its_split(name: str) -> None:
 
 def scaled_by_accumulation(patch: pytest.MonkeyPatch) -> None:
     """The mistake of a trainer that returns the mean of a micro-batch where nothing divides by their number."""
-    original = supervised_module.loss_weights
 
     def mistaken(mask: Tensor, reduction: Any, tokens: int, sequences: int) -> Tensor:
-        return original(mask, reduction, int(mask.sum()), len(mask))
+        return loss_weights(mask, reduction, int(mask.sum()), len(mask))
 
     patch.setattr(supervised_module, "loss_weights", mistaken)
 
 
 def micro_batches_equal(patch: pytest.MonkeyPatch) -> None:
     """The mistake of averaging micro-batches equally, whatever their number of tokens."""
-    original = supervised_module.loss_weights
 
     def mistaken(mask: Tensor, reduction: Any, tokens: int, sequences: int) -> Tensor:
-        return original(mask, reduction, int(mask.sum()) * sequences // len(mask), sequences)
+        return loss_weights(mask, reduction, int(mask.sum()) * sequences // len(mask), sequences)
 
     patch.setattr(supervised_module, "loss_weights", mistaken)
 

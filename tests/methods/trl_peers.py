@@ -138,8 +138,9 @@ def our_step(
             return sampler or super().sampler(model)
 
     def plain_sgd(self: Any, *rest: Any) -> torch.optim.Optimizer:
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=self.args.learning_rate)
-        return self.optimizer
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=self.args.learning_rate)
+        self.optimizer = optimizer
+        return optimizer
 
     own, probe = copy.deepcopy(student), FirstGradients()
     with (
