@@ -8,27 +8,31 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cl_bench.harness.cli_errors import exit_code
-from cl_bench.harness.cli_group import SuggestingGroup
+from cl_bench.harness.cli_extensions import new_app, validate_app
+from cl_bench.harness.cli_options import (
+    GROUP_SETTINGS,
+    CheckpointEvery,
+    DataRoot,
+    Device,
+    IncludePath,
+    Json,
+    Keep,
+    Offline,
+    Output,
+    Quiet,
+    Threads,
+)
 
 _HELP = (
     """Measure what a language model learns and what it forgets when it is post-trained on one task after another."""
 )
-_SETTINGS: dict[str, Any] = {
-    "cls": SuggestingGroup,
-    "no_args_is_help": True,
-    "rich_markup_mode": None,  # with it, --help imports rich and takes twice as long
-    "pretty_exceptions_enable": False,
-    "context_settings": {"help_option_names": ["-h", "--help"]},
-}
-app = typer.Typer(name="cl-bench", help=_HELP, add_completion=False, **_SETTINGS)
-models_app = typer.Typer(help="Models that come with cl-bench or are fetched by it.", **_SETTINGS)
-new_app = typer.Typer(help="Write a working starting point for an extension.", **_SETTINGS)
-validate_app = typer.Typer(help="Check a method, specification, task or run directory.", **_SETTINGS)
+app = typer.Typer(name="cl-bench", help=_HELP, add_completion=False, **GROUP_SETTINGS)
+models_app = typer.Typer(help="Models that come with cl-bench or are fetched by it.", **GROUP_SETTINGS)
 
 
 def _show_version(asked: bool) -> None:
@@ -52,24 +56,6 @@ def _root(
 app.add_typer(models_app, name="models")
 app.add_typer(new_app, name="new")
 app.add_typer(validate_app, name="validate")
-
-Json = Annotated[bool, typer.Option("--json", help="Print exactly one line of JSON to stdout.")]
-Output = Annotated[Path, typer.Option("--output", help="Folder below which run directories are made.")]
-DataRoot = Annotated[
-    Path | None, typer.Option("--data-root", help="Folder with the data sets: DIR/<owner>/<name>, or flat JSONL files.")
-]
-IncludePath = Annotated[
-    list[Path] | None,
-    typer.Option("--include-path", help="Folder with your own methods, tasks, sequences or suites; repeatable."),
-]
-Offline = Annotated[bool, typer.Option("--offline", help="Never reach for the network.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.")]
-Device = Annotated[str, typer.Option("--device", help="Torch device.")]
-CheckpointEvery = Annotated[
-    str, typer.Option("--checkpoint-every", help='Checkpoints within a stage: "60s", "200steps" or "never".')
-]
-Keep = Annotated[str, typer.Option("--keep-checkpoints", help="Weights of finished stages to keep: all or last.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 @app.command()
@@ -218,69 +204,6 @@ def show(
     return show_command(kind, name, include_path or (), json)
 
 
-@validate_app.command("method")
-def validate_method(
-    name: Annotated[str, typer.Argument(help="A method's name or its Python file.")],
-    static: Annotated[bool, typer.Option("--static", help="Check the class alone; train nothing.")] = False,
-    include_path: IncludePath = None,
-    json: Json = False,
-) -> int:
-    """Check a method's class, then a short run of it.
-
-    The class and its settings are read, then it runs twice on a few rows in the lab; nothing is kept.
-    """
-    from cl_bench.harness.commands.validate import validate_method_command
-
-    return validate_method_command(name, include_path or (), static, json)
-
-
-@validate_app.command("spec")
-def validate_spec(
-    file: Annotated[Path, typer.Argument(help="Request or saved specification.")],
-    data_root: DataRoot = None,
-    include_path: IncludePath = None,
-    offline: Offline = False,
-    json: Json = False,
-) -> int:
-    """Resolve a file and print what would be run where."""
-    from cl_bench.harness.commands.execution import execution_of
-    from cl_bench.harness.commands.validate import validate_spec_command
-
-    execution = execution_of(data_root=data_root, include_paths=include_path or (), offline=offline)
-    return validate_spec_command(file, execution, json)
-
-
-@validate_app.command("task")
-def validate_task(
-    name: Annotated[str, typer.Argument(help="Task.")],
-    source: Annotated[Literal["lab", "hub"] | None, typer.Option(help="Where its rows come from.")] = None,
-    data_root: DataRoot = None,
-    include_path: IncludePath = None,
-    offline: Offline = False,
-    json: Json = False,
-) -> int:
-    """Load a task's rows; check them and the scorer.
-
-    Every split, identifiers, and the scorer on the task's own answers.
-    """
-    from cl_bench.harness.commands.execution import execution_of
-    from cl_bench.harness.commands.validate import validate_task_command
-
-    execution = execution_of(data_root=data_root, include_paths=include_path or (), offline=offline)
-    return validate_task_command(name, source or ("hub" if data_root else "lab"), execution, json)
-
-
-@validate_app.command("run")
-def validate_run(directory: Annotated[Path, typer.Argument(help="Run directory.")], json: Json = False) -> int:
-    """Check a run directory against its hashes.
-
-    Its specification against its name, its files against their hashes, its matrix against its samples.
-    """
-    from cl_bench.harness.commands.validate import validate_run_command
-
-    return validate_run_command(directory, json)
-
-
 @models_app.command("list")
 def models_list(json: Json = False) -> int:
     """List lab models and models that can be fetched."""
@@ -329,18 +252,6 @@ def env(json: Json = False) -> int:
     from cl_bench.harness.commands.env import env_command
 
     return env_command(json)
-
-
-@new_app.command("method")
-def new_method(
-    name: Annotated[str, typer.Argument(help="Name, words joined by hyphens.")],
-    directory: Annotated[Path, typer.Option("--dir", help="Folder to write into.")] = Path("."),
-    json: Json = False,
-) -> int:
-    """Write a method file that runs, and a test for it."""
-    from cl_bench.harness.commands.new import new_method_command
-
-    return new_method_command(name, directory, json)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cl_bench.harness.commands.execution import prepare_libraries, print_json
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, UsageError
+from cl_bench.harness.plugins import name_of
 from cl_bench.harness.progress import SilentProgress, make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.spec import DataSpec, Execution, data_options
 
 if TYPE_CHECKING:
-    from cl_bench.harness.conformance.method_checks import Check
+    from cl_bench.harness.conformance.check import Check
+
+_COMPANION = "sft"
+"""The method that modifiers are tried beside: the plainest one."""
 
 
 def validate_method_command(name: str, include_paths: Sequence[Path], static: bool, json: bool) -> int:
-    """Check a method's class and, unless ``static``, run it on a few rows in the lab.
+    """Check a method's class and, unless ``static``, what it does to a tiny model and on a few rows in the lab.
 
     Args:
         name: Registered name, or the path of a Python file (its folder is then included).
@@ -29,17 +35,45 @@ def validate_method_command(name: str, include_paths: Sequence[Path], static: bo
     """
     execution = Execution()
     prepare_libraries(execution)
-    from cl_bench.harness.conformance.method_checks import class_checks, run_checks
+    from cl_bench.harness.conformance.class_checks import method_class_checks
 
-    folders = list(include_paths)
-    if name.endswith(".py"):
-        folders, name = _with_folder(Path(name), folders)
-    registry = Registry(folders)
-    checks = class_checks(registry.method_class(name))
+    name, registry = _registered(name, include_paths, "methods")
+    checks = method_class_checks(registry.method_class(name))
     if not static and all(check.passed for check in checks):
-        with redirect_stdout(sys.stderr), make_progress() as progress:
-            checks += run_checks(name, registry, execution, progress)
+        checks += _trained_checks(name, None, registry, execution)
     return _report(f"method {name}", checks, {}, json)
+
+
+def validate_modifier_command(name: str, include_paths: Sequence[Path], static: bool, json: bool) -> int:
+    """Check a modifier's class and, unless ``static``, what it does beside sft; arguments as for a method."""
+    execution = Execution()
+    prepare_libraries(execution)
+    from cl_bench.harness.conformance.class_checks import modifier_class_checks
+
+    name, registry = _registered(name, include_paths, "modifiers")
+    checks = modifier_class_checks(registry.modifier_class(name))
+    if not static and all(check.passed for check in checks):
+        checks += _trained_checks(_COMPANION, name, registry, execution)
+    return _report(f"modifier {name}", checks, {}, json)
+
+
+def _trained_checks(method: str, modifier: str | None, registry: Registry, execution: Execution) -> list[Check]:
+    """Checks on a tiny model, then, where all of them pass, a short run in the lab."""
+    from cl_bench.harness.conformance.behaviour import behaviour_checks
+    from cl_bench.harness.conformance.lab_run import lab_checks
+    from cl_bench.harness.conformance.trials import Trials
+
+    with (
+        redirect_stdout(sys.stderr),
+        make_progress() as progress,
+        tempfile.TemporaryDirectory(prefix="cl-bench-") as work,
+    ):
+        progress.phase("train a tiny model")
+        beside = registry.modifier_class(modifier) if modifier else None
+        checks = behaviour_checks(Trials(registry.method_class(method), Path(work), beside))
+        if all(check.passed for check in checks):
+            checks += lab_checks(method, registry, execution, progress, modifier)
+    return checks
 
 
 def validate_spec_command(file: Path, execution: Execution, json: bool) -> int:
@@ -73,7 +107,7 @@ def validate_task_command(name: str, source: Literal["lab", "hub"], execution: E
 
 def validate_run_command(directory: Path, json: bool) -> int:
     """Check a run directory; raises ``StoreError`` naming the first file whose hash does not agree."""
-    from cl_bench.harness.conformance.method_checks import Check
+    from cl_bench.harness.conformance.check import Check
     from cl_bench.harness.conformance.run_checks import run_checks
     from cl_bench.harness.store import load_run
 
@@ -83,14 +117,21 @@ def validate_run_command(directory: Path, json: bool) -> int:
     return _report(f"run {directory}", [agree, *run_checks(view)], content, json)
 
 
-def _with_folder(file: Path, folders: list[Path]) -> tuple[list[Path], str]:
+def _registered(name: str, include_paths: Sequence[Path], kind: str) -> tuple[str, Registry]:
+    """Name and registry of something named by its registered name or by its file."""
+    folders = list(include_paths)
+    if not name.endswith(".py"):
+        return name, Registry(folders)
+    file = Path(name)
     if not file.is_file():
         raise UsageError(f"{file} does not exist")
     folder = file.resolve().parent
     # A file in DIR/methods belongs to the include path DIR.
-    folder = folder.parent if folder.name == "methods" else folder
-    included = folders if folder in [path.resolve() for path in folders] else [*folders, folder]
-    return included, file.stem.replace("_", "-")
+    folder = folder.parent if folder.name == kind else folder
+    if folder not in [path.resolve() for path in folders]:
+        folders.append(folder)
+    registry, name = Registry(folders), name_of(file)
+    return name, registry
 
 
 def _in_line(value: Any) -> str:
@@ -102,14 +143,14 @@ def _in_line(value: Any) -> str:
 def _report(what: str, checks: Sequence[Check], extra: dict[str, Any], json: bool) -> int:
     passed = all(check.passed for check in checks)
     if json:
-        rows = [{"check": check.name, "passed": check.passed, "problem": check.problem} for check in checks]
+        rows = [{"passed": check.passed, **asdict(check)} for check in checks]
+        rows = [{"check": row.pop("name"), **row} for row in rows]
         print_json({"what": what, "valid": passed, **extra, "checks": rows})
     else:
         print(what)
         for key, value in extra.items():
             print(f"  {key}: {_in_line(value)}")
         for check in checks:
-            print(
-                f"  {'ok  ' if check.passed else 'FAIL'}  {check.name}{': ' + check.problem if check.problem else ''}"
-            )
+            verdict = "skip" if check.skipped else "ok  " if check.passed else "FAIL"
+            print(f"  {verdict}  {': '.join(filter(None, (check.name, check.problem or check.skipped)))}")
     return EXIT_DONE if passed else EXIT_FAILED

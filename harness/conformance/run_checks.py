@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cl_bench.harness.conformance.method_checks import Check
+from cl_bench.harness.conformance.check import Check
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import read_json, read_jsonl

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from cl_bench.harness.conformance.method_checks import Check
+from cl_bench.harness.conformance.check import Check
 from cl_bench.tasks.base import SPLITS, Example, Task
 
 _OVERLAPS = (("train", "test"), ("train", "dev"), ("dev", "test"), ("train", "ood"))

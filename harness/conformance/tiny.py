@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -60,7 +60,7 @@ def tiny_model(
         vocabulary: Rows of the embedding; the tokenizer's own number where None.
         width: Size of the hidden states.
         context_length: Longest sequence in tokens.
-        ends: Times the end token's row of the embedding: 5 ends about two of three samples within 12 tokens.
+        ends: Times the end token's row of the embedding: 8 ends six to eight of ten samples within 12 tokens.
     """
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -83,7 +83,7 @@ def tiny_model(
         )
         model = Qwen2ForCausalLM(config)
     with torch.no_grad():
-        model.get_input_embeddings().weight[tokenizer.eos_token_id] *= ends
+        cast(Any, model.get_input_embeddings()).weight[tokenizer.eos_token_id] *= ends
     model.eval()
     return ChatModel(model, tokenizer, f"tiny-{seed}")
 

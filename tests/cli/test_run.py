@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cl_bench.harness.conformance.method_checks import run_checks
+from cl_bench.harness.conformance.lab_run import lab_checks
 from cl_bench.harness.progress import SilentProgress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.spec import Execution
@@ -148,6 +148,6 @@ class Idle(Method):
 def test_the_short_run_of_validate_sees_a_method_that_trains_nothing(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "idle.py").write_text(IDLE)
     registry = Registry([tmp_path])
-    checks = run_checks("idle", registry, Execution(threads=1), SilentProgress(quiet=True), model=str(tiny))
+    checks = lab_checks("idle", registry, Execution(threads=1), SilentProgress(quiet=True), model=str(tiny))
     failed = {check.name for check in checks if not check.passed}
     assert failed == {"every stage reports its steps", "every stage changes the weights"}
