@@ -74,6 +74,12 @@ class StoreError(ClBenchError):
     """A run directory is damaged or does not belong to the spec in it."""
 
 
+class NotARunError(StoreError):
+    """What was named as a run directory is none."""
+
+    exit_code = EXIT_USAGE
+
+
 class DivergedError(ClBenchError):
     """Loss or weights became non-finite during a stage."""
 

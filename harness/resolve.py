@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from cl_bench.harness.errors import UnknownNameError, UsageError
 from cl_bench.harness.models.by_name import find_aligner, find_model, refind, settled_precision
-from cl_bench.harness.needs import check_needs
+from cl_bench.harness.needs import check_needs, need_aligner
 from cl_bench.harness.profile_files import (
     PrecisionChoice,
     Profile,
@@ -30,10 +29,10 @@ from cl_bench.harness.spec import (
     RunSpec,
     SequenceSpec,
     StageSpec,
-    SuiteSpec,
     TaskSpec,
     data_options,
 )
+from cl_bench.harness.suite_choice import plain, resolved_suite, suite_name, suite_tier
 from cl_bench.harness.validation import build, refuse_unknown
 from cl_bench.methods.base import MethodSettings, Need
 from cl_bench.tasks.base import Task
@@ -69,17 +68,18 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
         registry.source("tasks", stage.task)
     data = build(DataSpec, merge(profile.data.model_dump(), request.group("data")), "settings of data")
     evaluation, batch_size = _evaluation(request, profile)
-    suite = _suite_name(request, profile, registry)
-    tier = request.tier or profile.tier
+    suite = suite_name(request, profile, registry)
+    tier = suite_tier(request, profile)
     precision_choice = build(
         PrecisionChoice, merge(profile.precision.model_dump(), request.group("precision")), "settings of precision"
     )
-    aligner_choice = _aligner_choice(request, profile, registry, method_name, note)
+    stages = [stage.name for stage in sequence.stages]
+    aligner_choice = _aligner_choice(request, profile, registry, method_name, stages, note)
     model = find_model(request.model or profile.model, execution.offline)
     aligner = find_aligner(aligner_choice, model, execution.offline) if aligner_choice else None
     loaded = _loaded((stage.task for stage in sequence.stages), registry, data_options(data, execution))
     if method_name is not None:
-        check_needs(registry.method_class(method_name), loaded)
+        check_needs(registry.method_class(method_name), {stage.name: loaded[stage.task] for stage in sequence.stages})
     first = RunSpec(
         profile=profile.name,
         recipe=recipe.name,
@@ -90,7 +90,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
         sequence=sequence,
         data=data,
         tasks=_identified_tasks(loaded),
-        suite=_suite(suite, tier, registry, data, execution),
+        suite=resolved_suite(suite, tier, registry, data, execution),
         evaluation=evaluation,
         model=model,
         aligner=aligner,
@@ -126,7 +126,7 @@ def changes(spec: RunSpec, execution: Execution, registry: Registry) -> list[str
                 _loaded((task.name for task in spec.tasks), registry, data_options(spec.data, execution))
             ),
             "lab_version": _lab_version(spec.data, spec.model),
-            "suite": spec.suite and _suite(spec.suite.name, spec.suite.tier, registry, spec.data, execution),
+            "suite": spec.suite and resolved_suite(spec.suite.name, spec.suite.tier, registry, spec.data, execution),
         }
     )
     return differences(spec, now)
@@ -141,7 +141,7 @@ def _loaded(names: Iterable[str], registry: Registry, options: DataOptions) -> d
 
 
 def _identified_tasks(tasks: Mapping[str, Task]) -> tuple[TaskSpec, ...]:
-    return tuple(TaskSpec(name=name, identity=_plain(task.identity())) for name, task in tasks.items())
+    return tuple(TaskSpec(name=name, identity=plain(task.identity())) for name, task in tasks.items())
 
 
 def _refuse_empty_names(request: Request) -> None:
@@ -264,31 +264,8 @@ def _smaller(value: Any, limit: int | None) -> Any:
     return limit if value is None else min(value, limit)
 
 
-def _suite_name(request: Request, profile: Profile, registry: Registry) -> str | None:
-    name = request.suite or _fitting_suite(request, profile, registry)
-    if name in (None, "none"):
-        return None
-    registry.source("suites", str(name))
-    return name
-
-
-def _fitting_suite(request: Request, profile: Profile, registry: Registry) -> str | None:
-    """The profile's suite, or the first that the sequence declares where the profile's is none of those."""
-    declared = registry.sequence(str(request.sequence)).suites
-    return profile.suite if not declared or profile.suite in declared else declared[0]
-
-
-def _suite(name: str | None, tier: str, registry: Registry, data: DataSpec, execution: Execution) -> SuiteSpec | None:
-    if name is None:
-        return None
-    from cl_bench.tasks.retention.suites import resolve_suite
-
-    entries = resolve_suite(registry.suite_path(name), tier, data_options(data, execution))
-    return SuiteSpec(name=name, tier=tier, tasks=tuple(_plain(entry) for entry in entries))
-
-
 def _aligner_choice(
-    request: Request, profile: Profile, registry: Registry, method_name: str | None, note: Note
+    request: Request, profile: Profile, registry: Registry, method_name: str | None, stages: Sequence[str], note: Note
 ) -> str | None:
     """Which aligner the method gets; None where it uses none, so that naming one does not make another run."""
     if method_name is None or Need.ALIGNER not in registry.method_class(method_name).needs:
@@ -297,7 +274,7 @@ def _aligner_choice(
         return None
     choice = request.aligner or profile.aligner
     if choice in (None, "none"):
-        raise UsageError(f"method {method_name} needs an aligner", hint="name one with --aligner")
+        raise need_aligner(method_name, stages)
     return choice
 
 
@@ -309,11 +286,6 @@ def _lab_version(data: DataSpec, model: ModelSpec) -> int | None:
     from cl_bench.tasks.lab.version import LAB_VERSION
 
     return int(LAB_VERSION)
-
-
-def _plain(value: Any) -> Any:
-    # Tuples and enumerations become what they are after a round trip through the run directory.
-    return json.loads(json.dumps(value))
 
 
 def _differing(one: Any, other: Any, place: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.errors import ClBenchError, StoreError
+from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError
 from cl_bench.harness.files import first_damaged, read_json, read_jsonl, read_object
 from cl_bench.harness.measure.matrix import BASE_ROW, Matrix
 from cl_bench.harness.planned_stages import learned_columns
@@ -61,13 +61,14 @@ def read_spec(directory: Path) -> RunSpec:
     """The spec of a run directory, after its hash was compared with the directory's name.
 
     Raises:
-        StoreError: No spec, a spec that cannot be read, or one that does not belong to this directory.
+        NotARunError: There is no spec.
+        StoreError: A spec that cannot be read, or one that does not belong to this directory.
     """
     path = directory / SPEC
     try:
         spec = RunSpec.from_yaml(path.read_text(encoding="utf-8"), str(path))
-    except FileNotFoundError as error:
-        raise StoreError(f"{directory} is not a run directory", f"it has no {SPEC}", "see cl-bench run") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotARunError(f"{directory} is not a run directory", f"it has no {SPEC}", "see cl-bench run") from error
     except (ClBenchError, UnicodeDecodeError) as error:
         raise StoreError(
             f"{path} cannot be read", getattr(error, "what", str(error)), "run the spec again into another --output"
@@ -166,7 +167,8 @@ def load_run(directory: Path, verify: bool = True, weights: bool = False) -> Run
         weights: The checkpoints too, which a view does not read and which can be gigabytes.
 
     Raises:
-        StoreError: The directory is not a run, is damaged, or does not belong to its spec.
+        NotARunError: The directory is not a run.
+        StoreError: It is damaged, or does not belong to its spec.
     """
     spec = read_spec(directory)
     stages: dict[str, Path] = {}

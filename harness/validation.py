@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,10 +25,44 @@ def build(model: type[M], content: Mapping[str, Any], where: str) -> M:
     Raises:
         UsageError: A key is unknown (with the nearest known ones) or a value does not fit.
     """
+    problems = [*_switches_for_numbers(model, content, "")]
+    if problems:
+        raise UsageError(f"{where}: {'; '.join(problems)}")
     try:
-        return model.model_validate(dict(content))
+        built = model.model_validate(dict(content))
     except ValidationError as error:
         raise readable(error, model, where) from error
+    problems = [*_endless(built, "")]
+    if problems:
+        raise UsageError(f"{where}: {'; '.join(problems)}")
+    return built
+
+
+def _switches_for_numbers(model: Any, content: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Fields that are given true or false and take neither; pydantic would read them as 1 and 0."""
+    for name, value in content.items():
+        field = getattr(model, "model_fields", {}).get(name)
+        if field is None:
+            continue
+        if isinstance(value, bool) and not _takes_switches(field.annotation):
+            yield f"{place}{name}: expected another value than true or false (got {value})"
+        elif isinstance(value, Mapping) and _model_inside(field.annotation) is not None:
+            yield from _switches_for_numbers(_model_inside(field.annotation), value, f"{place}{name}.")
+
+
+def _takes_switches(annotation: Any) -> bool:
+    if annotation is Any or annotation is bool or isinstance(annotation, bool):
+        return True
+    return any(_takes_switches(part) for part in get_args(annotation))
+
+
+def _endless(built: BaseModel, place: str) -> Iterator[str]:
+    """Fields that hold an infinite number or none."""
+    for name, value in built:
+        if isinstance(value, float) and not math.isfinite(value):
+            yield f"{place}{name}: Input should be a finite number (got {value})"
+        elif isinstance(value, BaseModel):
+            yield from _endless(value, f"{place}{name}.")
 
 
 def readable(error: ValidationError, model: type[BaseModel], where: str) -> UsageError:

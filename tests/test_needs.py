@@ -44,10 +44,10 @@ def test_rows_without_what_is_needed_are_refused() -> None:
     check_needs(SFT, {"rows": Rows(rows)})
     bare = [replace(row, demonstration=None) for row in rows]
     check_needs(SFT, {"rows": Rows([*bare, rows[0]])})
-    with pytest.raises(UsageError, match="sft cannot train on task rows"):
+    with pytest.raises(UsageError, match="sft cannot train on stage rows"):
         check_needs(SFT, {"other": Rows(rows), "rows": Rows(bare)})
     check_needs(Extracting, {"rows": Rows(bare)})
-    with pytest.raises(UsageError, match="cannot train on task rows"):
+    with pytest.raises(UsageError, match="cannot train on stage rows"):
         check_needs(Extracting, {"rows": Rows([replace(row, answer=None) for row in rows])})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,7 @@ class HubTask(Task):
         self._reader = READERS[source.kind]
         self.stop = self._reader.stop
         self.dropped: Counter[str] = Counter()
+        self._own_ids: dict[str, set[str]] = {}
 
     def train(self) -> Sequence[Example]:
         """Training rows without the dev rows. Raises DataError when the data set is absent or broken."""
@@ -105,6 +107,7 @@ class HubTask(Task):
             side, test = self._split_one_file(read["test"])
         keep, dev = group_split([_group(example) for example in side], 1 - DEV_SHARE, "dev")
         splits = {"train": [side[i] for i in keep], "dev": [side[i] for i in dev], "test": test}
+        self._refuse_shared_ids()
         for name in ("train", "test"):
             if not splits[name]:
                 raise DataError(
@@ -113,6 +116,17 @@ class HubTask(Task):
                     "check that the file holds the kind of rows the task asks for",
                 )
         return splits
+
+    def _refuse_shared_ids(self) -> None:
+        """Refuse files that share an id of their own: replay, caches and joint training tell rows by it."""
+        for one, other in itertools.combinations(self._own_ids, 2):
+            if shared := self._own_ids[one] & self._own_ids[other]:
+                files = self.source.data.files
+                raise DataError(
+                    f"the task {self.name} has two rows with the id {min(shared)!r}",
+                    f"{len(shared)} ids are in {files[one]} and in {files[other]}",
+                    "give every row of the task an id of its own",
+                )
 
     def _split_one_file(self, examples: list[Example]) -> tuple[list[Example], list[Example]]:
         if self.options.split == "paper":
@@ -126,6 +140,7 @@ class HubTask(Task):
         column_fields |= {name: "str" for key, name in self.source.columns.items() if key != "choices"}
         fields = {**self._reader.fields, **column_fields, **self.source.data.fields}
         rows = load_rows(replace(self.source.data, fields=fields), split, self.options)
+        self._own_ids[split] = {str(row["id"]) for row in rows if "id" in row}
         wanted = self._gold_ids()
         examples: dict[tuple[Any, ...], Example] = {}
         for row in rows:
