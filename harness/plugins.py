@@ -114,6 +114,17 @@ def load_entry_point(source: Source, name: str) -> Any:
         raise UsageError(f"cannot load {name!r} of {source.origin}", why=why) from error
 
 
+def entry_point_file(source: Source) -> Path | None:
+    """The Python file of an entry point's module, or None; imports no more than the packages around it."""
+    if source.entry_point is None:
+        return None
+    try:
+        spec = importlib.util.find_spec(source.entry_point.module)
+    except Exception:  # whatever a package raises while it is imported is told when it is asked for
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
 def kind_by_content(path: Path) -> str | None:
     """Which kind a loose Python file holds, read from its class statements; None where it holds neither."""
     try:

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.errors import UnknownNameError, UsageError
-from cl_bench.harness.plugins import Source, kind_by_content, load_entry_point, load_module, name_of, single_class
+from cl_bench.harness.plugins import (
+    Source,
+    entry_point_file,
+    kind_by_content,
+    load_entry_point,
+    load_module,
+    name_of,
+    single_class,
+)
 
 if TYPE_CHECKING:
     from cl_bench.methods.base import Method, Modifier
@@ -167,7 +175,7 @@ class Registry:
 
     def _add(self, kind: str, name: str, source: Source) -> None:
         other = self._sources[kind].get(name)
-        if other is not None and other.path is not None and other.path == source.path:
+        if other is not None and _same(other, source):
             return
         if other is not None:
             raise UsageError(
@@ -192,6 +200,16 @@ class Registry:
                 found = single_class(load_module(source), base, name)
             self._classes[kind, name] = found
         return self._classes[kind, name]
+
+
+def _same(one: Source, other: Source) -> bool:
+    """Whether two sources are one file: of a folder given twice, or of a package that was installed from the folder."""
+    if one.entry_point is None and other.entry_point is None:
+        return one.path == other.path
+    files = [source.path if source.entry_point is None else entry_point_file(source) for source in (one, other)]
+    if (one.entry_point is None) == (other.entry_point is None) or files[0] is None or files[1] is None:
+        return False
+    return files[0].read_bytes() == files[1].read_bytes()
 
 
 def _files(folder: Path, ending: str) -> list[Path]:

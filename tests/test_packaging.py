@@ -163,6 +163,48 @@ def test_help_and_lists_work_from_another_directory(installed: Path, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def with_example_package(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same environment with the example package, built from a copy so that the checkout stays clean."""
+    source = tmp_path_factory.mktemp("example") / "package"
+    shutil.copytree(ROOT / "examples" / "package", source, ignore=LEFT_OUT)
+    done = run(sys.executable, "-m", "pip", "--python", installed / "bin" / "python", "install", "--quiet", "--no-deps",
+               "--no-index", "--no-build-isolation", source, cwd=source)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return installed
+
+
+@pytest.mark.end_to_end
+def test_an_installed_package_brings_a_method_and_a_modifier(with_example_package: Path, tmp_path: Path) -> None:
+    command = with_example_package / "bin" / "cl-bench"
+    listed = run(command, "list", "methods", "--json", cwd=tmp_path)
+    assert listed.returncode == 0, listed.stderr
+    rows = {row["name"]: row for row in json.loads(listed.stdout)}
+    assert {name: (rows[name]["kind"], rows[name]["from"]) for name in ("calm-sft", "calm-output")} == {
+        "calm-sft": ("method", "cl-bench-calm"),
+        "calm-output": ("modifier", "cl-bench-calm"),
+    }
+    checked = run(command, "validate", "method", "calm-sft", cwd=tmp_path, CL_BENCH_CACHE=str(tmp_path / "cache"))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    # The package's folder given beside its installation is the same method, not a second one.
+    folder = str(ROOT / "examples" / "package" / "cl_bench_calm")
+    again = run(command, "validate", "method", "calm-sft", "--static", "--include-path", folder, cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.end_to_end
+def test_they_run_together(with_example_package: Path, tmp_path: Path) -> None:
+    arguments = ("run", "--method", "calm-sft", "--with", "calm-output", "--sequence", "science", "--model", "lab-s",
+                 "--limit", "8", "--suite", "none", "--offline")  # fmt: skip
+    command = with_example_package / "bin" / "cl-bench"
+    done = run(command, *arguments, cwd=tmp_path, CL_BENCH_CACHE=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / done.stdout.strip().splitlines()[-1]
+    spec = (directory / "spec.yaml").read_text(encoding="utf-8")
+    assert "name: calm-sft" in spec and "name: calm-output" in spec
+    assert len(list(directory.glob("stages/*/done.json"))) == 5
+
+
 @pytest.mark.end_to_end
 def test_the_main_job_runs_from_another_directory(installed: Path, tmp_path: Path) -> None:
     arguments = ("run", "--method", "synthself", "--sequence", "science", "--limit", "16", "--offline")

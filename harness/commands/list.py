@@ -12,13 +12,17 @@ from cl_bench.harness.registry import Registry
 from cl_bench.harness.yaml_files import read_mapping
 
 Row = dict[str, Any]
+_BOUNDS = {
+    "base": "The untouched model, row 0 alone.",
+    "joint": "One stage over the union of all training sets (--joint-with METHOD).",
+}
 
 
 def list_command(kind: str, include_paths: Sequence[Path], json: bool) -> int:
-    """Print the names of one kind; with ``json`` a list of objects."""
+    """Print the names of one kind; with ``json`` a list of objects. Methods come with modifiers and bounds."""
     rows = _LISTERS[kind](Registry(include_paths))
     if json:
-        print_json({kind: rows})
+        print_json(rows)
         return 0
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
@@ -37,11 +41,9 @@ def _details(row: Row) -> str:
 
 
 def _methods(registry: Registry) -> list[Row]:
-    bounds = [
-        {"name": "base", "summary": "Bound: the untouched model, row 0 alone."},
-        {"name": "joint", "summary": "Bound: one stage over the union of all training sets (--joint-with METHOD)."},
-    ]
-    return bounds + [_component(registry, "methods", name) for name in registry.methods()]
+    """Everything that can be compared as a way of learning: bounds, methods and what composes with them."""
+    bounds = [_row(name, "bound", {"summary": text, "family": "bound"}) for name, text in _BOUNDS.items()]
+    return bounds + [_component(registry, "methods", name) for name in registry.methods()] + _modifiers(registry)
 
 
 def _modifiers(registry: Registry) -> list[Row]:
@@ -52,11 +54,16 @@ def _component(registry: Registry, kind: str, name: str) -> Row:
     try:
         found: Any = registry.method_class(name) if kind == "methods" else registry.modifier_class(name)
     except ClBenchError as error:
-        return {"name": name, "summary": f"cannot be loaded: {error.what}"}
-    row: Row = {"name": name, "summary": summary(found)}
-    row |= {"family": getattr(found, "family", ""), "needs": sorted(need.value for need in getattr(found, "needs", ()))}
-    row |= {"fidelity": getattr(found, "fidelity", ""), "paper": found.paper}
-    return row | {"from": _origin(registry, kind, name)}
+        return _row(name, kind.removesuffix("s"), {"summary": f"cannot be loaded: {error.what}"})
+    known: Row = {"summary": summary(found), "needs": sorted(need.value for need in getattr(found, "needs", ()))}
+    known |= {key: str(getattr(found, key, "")) for key in ("family", "paper", "fidelity", "checked")}
+    return _row(name, kind.removesuffix("s"), known | {"from": _origin(registry, kind, name)})
+
+
+def _row(name: str, kind: str, known: Row) -> Row:
+    """All keys, so that a reader of the JSON finds each one whatever it is."""
+    empty: Row = {"summary": "", "family": "", "needs": [], "paper": "", "fidelity": "", "checked": "", "from": ""}
+    return {"name": name, "kind": kind, **empty, **known}
 
 
 def summary(found: type) -> str:

@@ -1,4 +1,4 @@
-"""The files that ``cl-bench new method`` writes; @NAME@, @CLASS@ and @MODULE@ are filled in."""
+"""The files that ``cl-bench new method`` writes; words between @ signs are filled in by ``new``."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def smoothed(logits: Tensor, labels: Tensor, share: float) -> Tensor:
     return (1 - share) * cross_entropy(logits, labels) + share * evenly
 '''
 
-TEST = '''"""Tests of @NAME@: its loss on numbers worked out by hand, and the checks of cl-bench on a short run."""
+TEST = '''"""Tests of @NAME@: its loss on numbers worked out by hand, and the checks of cl-bench."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ import torch
 from cl_bench.harness.cli import exit_code_of
 from cl_bench.harness.plugins import import_file
 
-FILE = Path(__file__).with_name("@MODULE@.py")
+FILE = @FILE@
 
 
 def test_loss_of_even_logits_is_the_logarithm_of_the_vocabulary() -> None:
@@ -100,10 +100,3 @@ def test_smoothing_costs_a_confident_answer() -> None:
 def test_cl_bench_accepts_it() -> None:
     assert exit_code_of(["validate", "method", str(FILE)]) == 0
 '''
-
-
-def filled(template: str, name: str) -> str:
-    """A template for a method of that name."""
-    module = name.replace("-", "_")
-    class_name = "".join(part.capitalize() for part in name.split("-"))
-    return template.replace("@NAME@", name).replace("@CLASS@", class_name).replace("@MODULE@", module)

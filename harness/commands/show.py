@@ -67,6 +67,7 @@ def _show_component(kind: str, name: str, registry: Registry, json: bool) -> int
         "summary": summary(found),
         "paper": found.paper,
         "fidelity": str(found.fidelity),
+        "checked": found.checked,
         "needs": sorted(str(need) for need in getattr(found, "needs", ())),
         "identity": registry.identity(f"{kind}s", name),
     }
@@ -74,6 +75,8 @@ def _show_component(kind: str, name: str, registry: Registry, json: bool) -> int
         print_json({**head, "settings": rows})
         return 0
     for key, value in head.items():
+        if value in ("", []):
+            continue
         print(f"{key + ':':<10}{', '.join(value) if isinstance(value, list) else value}")
     print("\nsettings (--set " + kind + (f".{name}" if kind == "modifier" else "") + ".NAME=VALUE):")
     for row in rows:

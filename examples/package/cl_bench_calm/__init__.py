@@ -1,0 +1,1 @@
+"""A method and a modifier for cl-bench, found by their entry points."""
