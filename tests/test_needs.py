@@ -51,6 +51,43 @@ def test_rows_without_what_is_needed_are_refused() -> None:
         check_needs(Extracting, {"rows": Rows([replace(row, answer=None) for row in rows])})
 
 
+class Unscored(Rows):
+    """A task whose scorer finds nothing right and reads no answer."""
+
+    def score(self, example: Example, text: str) -> Score:
+        return Score(False, None, False)
+
+
+NEEDS = {
+    Need.DEMONSTRATIONS: Rows([replace(row, demonstration=None) for row in toy_examples(3)]),
+    Need.REWARD: Unscored(toy_examples(3)),
+    Need.ANSWER_EXTRACTION: Unscored(toy_examples(3)),
+}
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_the_stage_and_the_need_are_named(need: Need) -> None:
+    class Demanding(SFT):
+        name: ClassVar[str] = "demanding"
+        needs: ClassVar[frozenset[Need]] = frozenset({need})
+
+    check_needs(Demanding, {"first": Rows(toy_examples(3))})
+    with pytest.raises(UsageError, match="demanding cannot train on stage second") as caught:
+        check_needs(Demanding, {"first": Rows(toy_examples(3)), "second": NEEDS[need]})
+    assert caught.value.exit_code == 2
+    assert f"it needs {need.value}" in caught.value.why
+
+
+def test_a_reward_may_come_from_what_a_row_holds_beside_gold() -> None:
+    class Rewarded(SFT):
+        needs: ClassVar[frozenset[Need]] = frozenset({Need.REWARD})
+
+    bare = [replace(row, demonstration=None, answer=None, meta={"words": 3}) for row in toy_examples(2)]
+    check_needs(Rewarded, {"stage": Rows(bare)})
+    with pytest.raises(UsageError, match="cannot train on stage stage"):
+        check_needs(Rewarded, {"stage": Rows([replace(row, meta={}) for row in bare])})
+
+
 def test_task_without_training_rows_is_refused() -> None:
     with pytest.raises(DataError, match="no training row"):
         check_needs(SFT, {"rows": Rows(())})

@@ -162,6 +162,20 @@ def test_identity_follows_the_source(tmp_path: Path) -> None:
     assert Registry([tmp_path]).identity("methods", "mine") != before
 
 
+def test_the_folder_of_an_installed_package_is_no_second_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a_package" / "mine.py", METHOD.format(name="mine"))
+    write(tmp_path / "a_package" / "__init__.py", "")
+    point = EntryPoint("mine", "a_package.mine:Mine", "cl_bench.methods")
+    monkeypatch.setattr(registry_module, "entry_points", lambda group: [point] if group == point.group else [])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert Registry([file.parent]).source("methods", "mine").entry_point == point
+    other = write(tmp_path / "elsewhere" / "mine.py", METHOD.format(name="mine") + "# another\n")
+    with pytest.raises(UsageError, match="two methods are called 'mine'"):
+        Registry([other.parent])
+
+
 def test_entry_points_are_found_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     points = {
         "cl_bench.methods": [

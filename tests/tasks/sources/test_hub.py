@@ -73,6 +73,20 @@ def test_rows_that_are_no_examples_are_dropped_and_counted(tmp_path: Path) -> No
     assert task.identity()["dropped"] == dict(task.dropped)
 
 
+def test_an_id_that_is_in_the_files_of_two_splits_is_refused(tmp_path: Path) -> None:
+    def task(test_numbers: range) -> HubTask:
+        write_jsonl(tmp_path / "train.jsonl", [math_row(n) for n in range(20)])
+        changed = [math_row(n, question=f"Ben has {n} pens and loses none. How many?") for n in test_numbers]
+        write_jsonl(tmp_path / "test.jsonl", changed)
+        files = {"train": "train.jsonl", "test": "test.jsonl"}
+        return HubTask("math", HubSource("gsm8k", DatasetSpec("o/math", files)), DataOptions("hub", tmp_path))
+
+    assert len(task(range(20, 30)).test()) == 10
+    with pytest.raises(DataError, match="two rows with the id 'math-19'") as caught:
+        task(range(19, 30)).train()
+    assert "train.jsonl" in caught.value.why and "test.jsonl" in caught.value.why
+
+
 def test_type_may_be_a_list_and_ids_may_be_absent(tmp_path: Path) -> None:
     rows = [science_row(n, type=["mcq-4-choices"]) for n in range(20)]
     for row in rows:
