@@ -5,7 +5,7 @@ A point is one checkpoint: x a shift, y a change of retention. Pearson is the cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,13 +41,15 @@ class Correlation:
     resamples: int
 
 
-def correlate(x: Sequence[float], y: Sequence[float], indices: NDArray[np.int64], level: float = 0.95) -> Correlation:
+def correlate(
+    x: Sequence[float], y: Sequence[float], indices: Iterable[NDArray[np.int64]], level: float = 0.95
+) -> Correlation:
     """Correlate pairs.
 
     Args:
         x: Shift of each point.
         y: Change of retention of each point.
-        indices: Bootstrap resamples, [B, n] (``resamples`` or ``cluster_resamples``).
+        indices: Bootstrap resamples (``resamples`` or ``cluster_resamples``).
         level: Coverage of the intervals.
 
     Raises:
