@@ -21,7 +21,7 @@ _CPU_UNITS = ("avx512_bf16", "amx_bf16", "bf16")
 def has_bf16_units(device: str) -> bool:
     """Whether a device multiplies bf16 matrices in hardware; a CPU without is far slower in bf16 than in fp32."""
     if device.split(":")[0] == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device != "cpu":
         return False
     found = torch.cpu.get_capabilities()

@@ -17,6 +17,7 @@ import cl_bench.methods.opsd as opsd_module
 import cl_bench.methods.sdft as sdft_module
 import cl_bench.methods.training.teacher_log as teacher_log_module
 from cl_bench.harness.generation.base import Completion, GenerationSettings
+from cl_bench.harness.measure.shift import token_kl
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.isdft import ISDFTSettings, budget
 from cl_bench.methods.training.conditioning import conditioned_messages
@@ -278,8 +279,7 @@ def test_distances_are_those_computed_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_reversed_distance_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = teacher_log_module.token_kl
-    monkeypatch.setattr(teacher_log_module, "token_kl", lambda one, two: right(two, one))
+    monkeypatch.setattr(teacher_log_module, "token_kl", lambda one, two: token_kl(two, one))
     with pytest.raises(AssertionError):
         check_distance_of_an_average(tmp_path)
 

@@ -17,7 +17,7 @@ from cl_bench.methods.base import Stage
 from cl_bench.methods.grpo import GRPO, GRPOSettings
 from cl_bench.methods.training.divergences import token_log_probs
 from cl_bench.methods.training.policy import policy_loss
-from cl_bench.methods.training.policy_trainer import BlockSampler
+from cl_bench.methods.training.rollouts import BlockSampler
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.tasks.base import Example, Score
 from tests.methods.probes import COMMON, Gradients, assert_close, by_hand, first_step, full_logits
