@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.metadata
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from cl_bench.harness.cache import Cache
+from cl_bench.harness.conformance.tiny import TinyContext
 from cl_bench.harness.generation.base import Sampler
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.models.chat_model import ChatModel
-from cl_bench.harness.progress import SilentProgress
-from cl_bench.harness.seeds import row_seed
-from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
-from cl_bench.methods.base import Context, Modifier, Precision, Stage
-from cl_bench.methods.training.ledger import Ledger
+from cl_bench.methods.base import Modifier, Precision, Stage
 from cl_bench.tasks.base import Example, Score
 
 _FILLERS = (" a", " of", " is", ".", ",", " the", "a", "e")
 
 
-class BareContext(Context):
-    """What a method needs of a run: one folder, one sampler, models in memory, no checkpoints."""
+class BareContext(TinyContext):
+    """A context without a run that takes another sampler and is told of every step."""
 
     def __init__(
         self,
@@ -35,45 +29,19 @@ class BareContext(Context):
         original: ChatModel | None = None,
         aligner: ChatModel | None = None,
         modifiers: Sequence[Modifier] = (),
-        after_step: Callable[[int], None] | None = None,
+        watch: Callable[[int], None] | None = None,
     ) -> None:
-        """``original`` is also the model that the stage began with."""
-        self.seed, self.precision = 0, Precision(micro_batch_size=micro_batch_size)
-        self.scratch, self.cache = folder / "scratch", Cache(folder / "cache")
-        self.progress, self.ledger, self.modifiers = SilentProgress(), Ledger(), modifiers
-        self.checkpoints = StageCheckpointFolder(folder / "mid", None, None)
-        self.backend, self.backend_version = "local", "benchmark"
-        self._sampler, self._original, self._aligner, self._after_step = sampler, original, aligner, after_step
-
-    def aligner(self) -> ChatModel:
-        assert self._aligner is not None
-        return self._aligner
-
-    def aligner_fingerprint(self) -> str:
-        return self.aligner().name
-
-    def aligner_parameters(self) -> int:
-        return self.aligner().parameter_count()
-
-    def scorer_identity(self) -> str:
-        return "benchmark"
-
-    def original(self) -> ChatModel:
-        assert self._original is not None
-        return replace(self._original, model=copy.deepcopy(self._original.model))
-
-    def task_start(self) -> ChatModel:
-        return self.original()
+        """``watch`` is called after every optimizer step; ``original`` is also what the stage began with."""
+        precision = Precision(micro_batch_size=micro_batch_size)
+        super().__init__(folder, precision=precision, aligner=aligner, modifiers=modifiers, original=original)
+        self._sampler, self._watch = sampler, watch
 
     def sampler(self, model: ChatModel) -> Sampler:
         return self._sampler(model)
 
-    def row_seed(self, purpose: str, example_id: str, visit: int = 0, rollout: int = 0) -> int:
-        return row_seed(self.seed, "benchmark", purpose, example_id, visit, rollout)
-
     def after_step(self, step: int) -> None:
-        if self._after_step is not None:
-            self._after_step(step)
+        if self._watch is not None:
+            self._watch(step)
 
 
 def bare_stage(examples: Sequence[Example], score: Callable[[Example, str], Score] | None = None) -> Stage:

@@ -2,8 +2,8 @@
 
 A random Qwen2 with tied embeddings of width 64 (9.8 M weights, nearly all of them the vocabulary's), 8 rows of 32
 prompt and 128 completion tokens, fp32, one optimizer step: forward passes of student and teacher (iSDFT: and anchor),
-the divergence over the whole vocabulary, backward pass, AdamW. The samples are drawn beforehand. Each case has a process
-of its own; memory is its resident set, just before the step and at its peak.
+the divergence over the whole vocabulary, backward pass, AdamW. The samples are drawn beforehand. Each case has a
+process of its own; memory is its resident set, just before the step and at its peak.
 
 Sides: ``ours`` is the method's ``adapt``; ``whole`` the same in one piece instead of chunks; ``trl-full`` is
 ``trl.experimental.sdft.SDFTTrainer`` with full logits; ``trl-chunked`` is ``trl.DistillationTrainer`` with the same

@@ -193,7 +193,7 @@ def sdft_trainer(objective: str, chat: ChatModel, size: Size, folder: Path) -> A
 
 
 def distillation_trainer(objective: str, chat: ChatModel, size: Size, folder: Path) -> Any:
-    """Distillation of trl with its chunked divergence; the teacher sees the plain prompt, so that its values are not ours."""
+    """Distillation of trl, in chunks; the teacher sees the plain prompt, so that the values are not ours."""
     from datasets import Dataset
     from trl import DistillationConfig, DistillationTrainer
 
