@@ -199,7 +199,7 @@ def long_demonstrations(count: int) -> list[Example]:
 def test_a_teachers_prompt_is_never_truncated_its_row_is_dropped_and_counted(name: str, tmp_path: Path) -> None:
     """A prompt cut on the left loses the question and keeps the end of the demonstration."""
     with_long, without = tiny_model(0), tiny_model(0)
-    models = {"original": tiny_model(2), "task_start": tiny_model(3)}
+    models: dict[str, Any] = {"original": tiny_model(2), "task_start": tiny_model(3)}
     rows = long_demonstrations(3)
     adaptation = make_method(name, epochs=1).adapt(with_long, toy_stage(rows), TinyContext(tmp_path / "with", **models))
     assert adaptation.rejected == {"teacher_prompt_too_long": 3}
