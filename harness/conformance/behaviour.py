@@ -158,6 +158,7 @@ _SHARED: tuple[tuple[str, _Function], ...] = (
     ("models handed out stay as they are", models_stay),
     ("no test rows are read", no_test_rows),
     ("states survive the disk", states_survive),
+    ("the global generators' state at entry does not matter", entry_state),
     ("a stage stopped in the middle and resumed is the same", resume),
     ("the next stage needs nothing but state_dict", next_stage),
     ("every setting is read", settings_are_read),
@@ -165,7 +166,6 @@ _SHARED: tuple[tuple[str, _Function], ...] = (
 METHOD_BEHAVIOUR = (
     ("a tiny model is trained", trains),
     ("modifiers are called", calls_modifiers),
-    ("the global generators' state at entry does not matter", entry_state),
     *_SHARED,
 )
 MODIFIER_BEHAVIOUR = (("a tiny model is trained with it over two stages", trains), ("it acts", acts), *_SHARED)

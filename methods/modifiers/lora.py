@@ -63,7 +63,7 @@ class LoRA(Modifier):
         merged = {name: weight.detach().clone() for name, weight in student.model.named_parameters()}
         if stage.index > 1 and settings.between_stages != "merge":
             load_weights(student.model, dict(context.original().model.named_parameters()))
-        attach(student.model, settings)
+        attach(student.model, settings, context.row_seed("adapter", stage.name))
         if self._adapter:
             load_weights(student.model, self._adapter)
             self._refuse_others(merged, effective_weights(student.model))

@@ -41,7 +41,7 @@ class OLoRA(Modifier):
 
     def before_stage(self, student: Student, stage: Stage, context: Context) -> None:
         """Attach the stage's adapter."""
-        attach(student.model, cast(OLoRASettings, self.settings))
+        attach(student.model, cast(OLoRASettings, self.settings), context.row_seed("adapter", stage.name))
 
     def parameter_penalty(self, student: Student) -> Tensor | None:
         """The overlap, a scalar; None in the first stage."""

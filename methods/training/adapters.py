@@ -34,8 +34,13 @@ class AdapterSettings(MethodSettings):
     )
 
 
-def attach(model: Any, settings: AdapterSettings) -> None:
+def attach(model: Any, settings: AdapterSettings, seed: int = 0) -> None:
     """Give a model trainable adapters, in place, and freeze everything else. B starts at zero, so nothing changes yet.
+
+    Args:
+        model: A causal language model.
+        settings: Shape of the adapters.
+        seed: Of A's first values.
 
     Raises:
         UsageError: No layer has one of the names.
@@ -50,7 +55,9 @@ def attach(model: Any, settings: AdapterSettings) -> None:
         target_modules="all-linear" if names == ["all-linear"] else names,
     )
     try:
-        inject_adapter_in_model(config, model, adapter_name=_NAME)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            inject_adapter_in_model(config, model, adapter_name=_NAME)
     except ValueError as error:
         raise UsageError(
             f"no adapter can be attached to {settings.targets!r}",

@@ -227,7 +227,7 @@ def overlap_by_hand(earlier: dict[str, Tensor], chat: ChatModel) -> float:
     for name, rows in subspaces(chat.model).items():
         for before in earlier[name]:
             for row in rows:
-                total += abs(float(before @ row))
+                total += abs(float((before @ row).detach()))
     return total
 
 
