@@ -27,14 +27,15 @@ from cl_bench.harness.tune import RULE, TuneResult, tune
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "methods-on-the-lab.md"
 RECIPE = HERE / "methods_on_lab.yaml"
-MODEL, ALIGNER, LIMIT = "lab-s", "lab-m", 128
+MODEL, ALIGNER, LIMIT, EVALUATED = "lab-s", "lab-m", 128, 64
+TUNED_ON = "two-sciences"
 SEEDS = (0, 1, 2, 3, 4)
 
 INTRODUCTION = """
-Printed by `benchmarks/methods_on_lab.py`: `{model}`, sequence `science`, at most {limit} rows a stage and a
-column, seeds 0 to 4, settings of `benchmarks/methods_on_lab.yaml`. The learning rate of each method was chosen
-from four on dev rows, one seed, by a rule fixed beforehand: {rule}. Compositions take the method's (LoRA ten
-times it) and the modifiers' defaults.
+Printed by `benchmarks/methods_on_lab.py`: `{model}`, sequence `science`, {limit} training rows a stage,
+{evaluated} rows a column, seeds 0 to 4, settings of `benchmarks/methods_on_lab.yaml`. The learning rate of each
+method was chosen from three on dev rows of the sequence `{tuned_on}` (`examples/`), one seed, by a rule fixed
+beforehand: {rule}. Compositions take the method's (LoRA ten times it) and the modifiers' defaults.
 
 Gain: accuracy on a stage's task right after it less the untouched model's, in points, pooled over stages and
 seeds, with a 95 % t interval of the paired differences (stages of one seed are not independent, so it is too
@@ -74,11 +75,19 @@ def arms() -> list[Arm]:
 
 
 def choose(method: str, output: Path) -> TuneResult:
+    settings = {"evaluation": {"rows": EVALUATED}}
     request = Request(
-        method=method, sequence="science", model=MODEL, limit=LIMIT, recipe=str(RECIPE), seeds=SEEDS[:1]
+        method=method,
+        sequence=TUNED_ON,
+        model=MODEL,
+        limit=LIMIT,
+        recipe=str(RECIPE),
+        seeds=SEEDS[:1],
+        settings=settings,
     )
+    examples = (HERE.parent / "examples",)
     with make_progress(False) as progress:
-        return tune(request, Execution(output=output, threads=1), Registry(), progress)
+        return tune(request, Execution(output=output, threads=1), Registry(examples), progress)
 
 
 def in_a_process(*arguments: str) -> None:
@@ -92,13 +101,14 @@ def command(arm: Arm, learning_rate: float, output: Path) -> list[str]:
     parts = ["-m", "cl_bench.harness.cli", "run", "--sequence", "science", "--model", MODEL, "--method", arm.method]
     parts += [part for name in arm.modifiers for part in ("--with", name)]
     parts += ["--set", f"method.learning_rate={learning_rate * arm.faster:g}", "--recipe", str(RECIPE)]
-    parts += ["--limit", str(LIMIT), "--seeds", ",".join(map(str, SEEDS))]
+    parts += ["--limit", str(LIMIT), "--set", f"evaluation.rows={EVALUATED}", "--seeds", ",".join(map(str, SEEDS))]
     return [*parts, "--threads", "1", "--quiet", "--output", str(output)]
 
 
 def bound(model: str, output: Path) -> list[str]:
     parts = ["-m", "cl_bench.harness.cli", "run", "--sequence", "science", "--model", model, "--method", "base"]
-    return [*parts, "--limit", str(LIMIT), "--threads", "1", "--quiet", "--output", str(output)]
+    parts += ["--limit", str(LIMIT), "--set", f"evaluation.rows={EVALUATED}"]
+    return [*parts, "--threads", "1", "--quiet", "--output", str(output)]
 
 
 def run_all(output: Path, processes: int) -> None:
@@ -192,7 +202,7 @@ def aligner_accuracy(output: Path) -> str:
 def page(output: Path) -> Iterator[str]:
     chosen = {name: choose(name, output) for name in sorted({arm.method for arm in arms()})}
     yield "# Methods on the lab\n"
-    yield INTRODUCTION.format(model=MODEL, limit=LIMIT, rule=RULE)
+    yield INTRODUCTION.format(model=MODEL, limit=LIMIT, evaluated=EVALUATED, rule=RULE, tuned_on=TUNED_ON)
     yield f"Closed-book accuracy of the aligner (`{ALIGNER}`, no reference in view), %: {aligner_accuracy(output)}."
     yield ""
     yield "| method | learning rate | gain, points | | retention change | forward KL | training, s |"
