@@ -120,7 +120,7 @@ def gradients_of(model: Any) -> Gradients:
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """Trainers collect garbage when they end; without the libraries' objects in it that takes a tenth of the time."""
+    """Trainers collect garbage; the libraries' many objects, which outlive the test, need not be searched each time."""
     gc.freeze()
     try:
         yield
