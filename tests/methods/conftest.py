@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 from pathlib import Path
 
 import pytest
@@ -24,3 +26,11 @@ def stage() -> Stage:
 @pytest.fixture()
 def context(tmp_path: Path) -> TinyContext:
     return TinyContext(tmp_path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _imported_modules_are_not_searched_for_garbage() -> None:
+    """Trainers collect garbage as they end; without this each collection walks through all of the libraries."""
+    for name in ("peft", "datasets", "trl.trainer.sft_trainer"):
+        importlib.import_module(name)
+    gc.freeze()
