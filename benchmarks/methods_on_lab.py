@@ -201,7 +201,7 @@ def aligner_accuracy(output: Path) -> str:
 
 def page(output: Path) -> Iterator[str]:
     chosen = {name: choose(name, output) for name in sorted({arm.method for arm in arms()})}
-    yield "# Methods on the lab\n"
+    yield "# Methods on the lab"
     yield INTRODUCTION.format(model=MODEL, limit=LIMIT, evaluated=EVALUATED, rule=RULE, tuned_on=TUNED_ON)
     yield f"Closed-book accuracy of the aligner (`{ALIGNER}`, no reference in view), %: {aligner_accuracy(output)}."
     yield ""
@@ -217,6 +217,9 @@ def page(output: Path) -> Iterator[str]:
     for name, result in chosen.items():
         scores = ["none" if t.score is None else f"{100 * t.score:.1f}" for t in result.trials]
         yield f"| {name} | {' | '.join(scores)} |"
+    edges = [name for name, r in chosen.items() if r.chosen["learning_rate"] in (min(rates), max(rates))]
+    if edges:
+        yield f"\nThe choice lies on the edge of the grid for {', '.join(edges)}: a better rate may lie beyond it."
 
 
 def main() -> None:
