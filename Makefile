@@ -1,6 +1,6 @@
 # Everything here starts from a clean clone: the first call builds .venv, later calls reuse it.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types bench clean
+.PHONY: help run test lint types bench memory speed clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,6 +36,12 @@ types: $(INSTALLED) ## Check types, strictly
 
 bench: $(INSTALLED) ## Measure the main job: wall time, memory, imports, --help
 	$(BIN)/python benchmarks/main_job.py $(ARGS)
+
+memory: $(INSTALLED) ## Measure the peak memory of a training step at a vocabulary of 151,936, beside trl's
+	$(BIN)/python benchmarks/vocabulary_memory.py $(ARGS)
+
+speed: $(INSTALLED) ## Measure an on-policy training step, in pairs with trl's trainers
+	$(BIN)/python benchmarks/on_policy_speed.py $(ARGS)
 
 clean: ## Remove the environment and everything that tools left behind
 	rm -rf $(VENV) .typecheck build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -190,7 +190,7 @@ def sdft_trainer(arguments: dict[str, Any], chat: ChatModel) -> Any:
 def grpo_trainer(arguments: dict[str, Any], chat: ChatModel) -> Any:
     from trl import GRPOConfig, GRPOTrainer
 
-    def rewards(completions: Sequence[list[dict[str, str]]], **columns: Any) -> list[float]:
+    def rewards(completions: Sequence[list[dict[str, str]]], **columns: Any) -> list[float | None]:
         return [float(reward(completion[0]["content"])) for completion in completions]
 
     config = GRPOConfig(**arguments, num_generations=SAMPLES, loss_type="grpo", beta=0.0)

@@ -3,7 +3,8 @@
 A random Qwen2 with tied embeddings of width 64 (9.8 M weights, nearly all of them the vocabulary's), 8 rows of 32
 prompt and 128 completion tokens, fp32, one optimizer step: forward passes of student and teacher (iSDFT: and anchor),
 the divergence over the whole vocabulary, backward pass, AdamW. The samples are drawn beforehand. Each case has a
-process of its own; memory is its resident set, just before the step and at its peak.
+process of its own; memory is its resident set just before the step, at its peak until the optimizer step ends, and at
+its peak until the stage of one step ends (ours then looks once at what the teacher was worth).
 
 Sides: ``ours`` is the method's ``adapt``; ``whole`` the same in one piece instead of chunks; ``trl-full`` is
 ``trl.experimental.sdft.SDFTTrainer`` with full logits; ``trl-chunked`` is ``trl.DistillationTrainer`` with the same
@@ -36,17 +37,19 @@ class Case:
 
     Attributes:
         baseline: Resident memory before the step, in 2**30 bytes.
-        peak: The same at its peak.
+        peak: The same at its peak, until the optimizer step ends.
+        stage_peak: The same until the stage ends: ours then looks at what the teacher was worth.
         seconds: Wall time of the step, building of trainer and teacher included.
         loss: The step's loss.
         loss_difference: Relative.
-        gradient_difference: Norm of the difference over the norm, all weights together.
+        gradient_difference: Norm of the difference over the norm, of the weight where that is largest.
     """
 
     objective: str
     side: str
     baseline: float
     peak: float
+    stage_peak: float
     seconds: float
     loss: float
     threads: int
@@ -85,14 +88,16 @@ def compare(cases: list[Case], folder: Path) -> None:
 
 
 def gradient_difference(path: Path, reference: Path) -> float:
-    """Norm of the difference of two files of gradients, over the norm of the reference."""
+    """Norm of the difference over the norm of the reference, of the weight where it is largest."""
     import torch
 
     one, other = (torch.load(each, weights_only=True) for each in (path, reference))
     assert one.keys() == other.keys()
-    apart = sum(float((one[name].double() - other[name].double()).square().sum()) for name in one)
-    size = sum(float(gradient.double().square().sum()) for gradient in other.values())
-    return float((apart / size) ** 0.5)
+    apart = [
+        (one[name].double() - gradient.double()).norm() / gradient.double().norm().clamp(min=1e-30)
+        for name, gradient in other.items()
+    ]
+    return float(torch.stack(apart).max())
 
 
 def failures(cases: list[Case]) -> list[str]:
@@ -101,8 +106,10 @@ def failures(cases: list[Case]) -> list[str]:
     for case in cases:
         if case.side != "ours":
             continue
-        if case.peak > PEAK_BUDGET:
-            found.append(f"{case.objective} peaks at {case.peak:.2f} GB")
+        if case.stage_peak > PEAK_BUDGET:
+            found.append(
+                f"{case.objective} peaks at {case.peak:.2f} GB in the step, {case.stage_peak:.2f} in the stage"
+            )
         for name, value in (("loss", case.loss_difference), ("gradients", case.gradient_difference)):
             if value is not None and value > DIFFERENCE_BUDGET:
                 found.append(f"{name} of {case.objective} are {value:.1e} from those in one piece")
@@ -112,14 +119,15 @@ def failures(cases: list[Case]) -> list[str]:
 def table(cases: list[Case]) -> str:
     """The cases as a markdown table."""
     lines = [
-        "| objective | side | before, GB | peak, GB | step, s | loss | loss from whole | gradients from whole |",
-        "|---|---|---|---|---|---|---|---|",
+        "| objective | side | before, GB | peak in the step | in the stage | step, s | loss | loss from whole"
+        " | gradients from whole |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for case in cases:
         apart = ["" if value is None else f"{value:.1e}" for value in (case.loss_difference, case.gradient_difference)]
         lines.append(
-            f"| {LABELS[case.objective]} | {case.side} | {case.baseline:.2f} | {case.peak:.2f} | {case.seconds:.0f}"
-            f" | {case.loss:.6f} | {apart[0]} | {apart[1]} |"
+            f"| {LABELS[case.objective]} | {case.side} | {case.baseline:.2f} | {case.peak:.2f} | {case.stage_peak:.2f}"
+            f" | {case.seconds:.0f} | {case.loss:.6f} | {apart[0]} | {apart[1]} |"
         )
     return "\n".join(lines)
 

@@ -1,12 +1,14 @@
 """One training step at a large vocabulary in this process: ``vocabulary_memory.py`` starts one process a case.
 
-Prints one line of JSON: resident memory before and at its peak (2**30 bytes), seconds and loss of the step. Gradients
-before clipping go into a file. Samples are drawn beforehand, so that every case trains on the same tokens.
+Prints one line of JSON: resident memory before the step, at its peak until the step's end and until the stage's end
+(2**30 bytes), seconds and loss of the step. Gradients before clipping go into a file. Samples are drawn beforehand, so
+that every case trains on the same tokens.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import logging
 import os
@@ -115,7 +117,18 @@ def random_model(size: Size) -> ChatModel:
         return ChatModel(Qwen2ForCausalLM(config).eval(), tokenizer, "random")
 
 
-def our_step(objective: str, chat: ChatModel, size: Size, folder: Path, gradients: Path) -> float:
+@dataclass
+class StepEnd:
+    """Peak memory and time when the optimizer step ends; a stage goes on (ours then looks at the teacher)."""
+
+    peak: float = 0.0
+    moment: float = 0.0
+
+    def __call__(self, step: int) -> None:
+        self.peak, self.moment = resident("VmHWM"), time.perf_counter()
+
+
+def our_step(objective: str, chat: ChatModel, size: Size, folder: Path, gradients: Path, end: StepEnd) -> float:
     """The method's own ``adapt``, one optimizer step; returns the loss."""
     common: dict[str, Any] = {
         "epochs": 1,
@@ -135,6 +148,7 @@ def our_step(objective: str, chat: ChatModel, size: Size, folder: Path, gradient
         sampler=lambda _: Predrawn(size),
         original=chat,
         modifiers=[GradientFile(gradients)],
+        watch=end,
     )
     adaptation = method.adapt(chat, bare_stage(examples(chat, size)), context)
     assert adaptation.steps == 1 and adaptation.trained_tokens == size.rows * size.new_tokens
@@ -152,6 +166,7 @@ def trl_arguments(folder: Path, size: Size) -> dict[str, Any]:
         "max_completion_length": size.new_tokens,
         "max_steps": 1,
         "learning_rate": 5e-5,
+        "max_grad_norm": 1e9,
         "shuffle_dataset": False,
         "use_cpu": True,
         "bf16": False,
@@ -169,7 +184,7 @@ def sdft_trainer(objective: str, chat: ChatModel, size: Size, folder: Path) -> A
     from datasets import Dataset
     from trl.experimental.sdft import SDFTConfig, SDFTTrainer
 
-    class Trainer(SDFTTrainer):  # type: ignore[misc]
+    class Trainer(SDFTTrainer):
         def _generate(self, prompt_ids: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
             return prompt_ids, [predrawn(ids, size) for ids in prompt_ids]
 
@@ -197,7 +212,7 @@ def distillation_trainer(objective: str, chat: ChatModel, size: Size, folder: Pa
     from datasets import Dataset
     from trl import DistillationConfig, DistillationTrainer
 
-    class Trainer(DistillationTrainer):  # type: ignore[misc]
+    class Trainer(DistillationTrainer):
         def _generate_single_turn(self, prompt_ids: list[list[int]], *rest: Any, **named: Any) -> list[list[int]]:
             return [predrawn(ids, size) for ids in prompt_ids]
 
@@ -211,10 +226,13 @@ def distillation_trainer(objective: str, chat: ChatModel, size: Size, folder: Pa
     )
 
 
-def trl_step(trainer: Any, gradients: Path) -> float:
+def trl_step(trainer: Any, gradients: Path, end: StepEnd) -> float:
     class Writer(transformers.TrainerCallback):
         def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             write_gradients(trainer.model, gradients)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            end(state.global_step)
 
     trainer.add_callback(Writer())
     trainer.train()
@@ -231,24 +249,23 @@ def run(objective: str, side: str, size: Size, gradients: Path) -> dict[str, flo
             chat.model.config._name_or_path = str(folder / "model")
             make = sdft_trainer if side == "trl-full" else distillation_trainer
             chat.model.train()
-            _import_trl()
+            preload("trl", "DistillationTrainer")
+            preload("trl.experimental.sdft", "SDFTTrainer")
         if side == "whole":
             divergences._WHOLE_BELOW = 1 << 62
-        baseline, start = resident("VmRSS"), time.perf_counter()
+        baseline, start, end = resident("VmRSS"), time.perf_counter(), StepEnd()
         if side.startswith("trl"):
-            loss = trl_step(make(objective, chat, size, folder), gradients)
+            loss = trl_step(make(objective, chat, size, folder), gradients, end)
         else:
-            loss = our_step(objective, chat, size, folder, gradients)
-        seconds = time.perf_counter() - start
-    return {"baseline": baseline, "peak": resident("VmHWM"), "seconds": seconds, "loss": loss}
+            loss = our_step(objective, chat, size, folder, gradients, end)
+    stage_peak = resident("VmHWM")
+    seconds = end.moment - start
+    return {"baseline": baseline, "peak": end.peak, "stage_peak": stage_peak, "seconds": seconds, "loss": loss}
 
 
-def _import_trl() -> None:
-    # Before the baseline is read: libraries are no part of a step.
-    import trl
-    import trl.experimental.sdft
-
-    assert trl.DistillationTrainer and trl.experimental.sdft.SDFTTrainer
+def preload(module: str, name: str) -> None:
+    """Import a name now: libraries are loaded lazily, and are no part of a step."""
+    getattr(importlib.import_module(module), name)
 
 
 def resident(field: str) -> float:
@@ -269,7 +286,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    assert transformers.Trainer, "imported before the baseline is read"
+    preload("transformers", "Trainer")
     size = Size(options.vocabulary)
     numbers = run(options.objective, options.side, size, options.gradients)
     print(json.dumps({**numbers, "threads": torch.get_num_threads()}))

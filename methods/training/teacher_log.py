@@ -22,7 +22,7 @@ from cl_bench.methods.training.teachers import Teacher
 _ROWS = 16
 """Samples looked at, at most: the numbers say where a teacher went, and are no benchmark of it."""
 _STATE = "teacher-at-start"
-_CHUNK = 512  # positions whose logits are alive at once, of each model
+_CHUNK = 128  # positions whose logits are alive at once, of each model
 
 
 class TeacherLog:
