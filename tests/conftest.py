@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -48,3 +49,10 @@ sys.addaudithook(_refuse_network)
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the private cache."""
     shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_are_heard() -> None:
+    """A shell starts background jobs deaf to Ctrl-C, and the processes that tests start would be deaf too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
