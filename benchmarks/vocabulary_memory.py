@@ -147,8 +147,8 @@ def main() -> int:
             for side in options.sides.split(","):
                 if objective == "isdft" and side.startswith("trl"):
                     continue
-                print(f"{objective} {side}", file=sys.stderr, flush=True)
-                cases.append(measure(objective, side, options.vocabulary, Path(name)))
+                cases.append(case := measure(objective, side, options.vocabulary, Path(name)))
+                print(f"{objective} {side}: peak {case.peak:.2f} GB", file=sys.stderr, flush=True)
         compare(cases, Path(name))
     if options.json:
         print(json.dumps([asdict(case) for case in cases]))
