@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from first_results import cell, forward_kl, metric, seconds
+
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
@@ -156,35 +158,18 @@ def verdict(low: float, high: float) -> str:
     return "does not learn" if high > 0 else "loses"
 
 
-def forward_kl(run: RunView) -> float | None:
-    values = [shift["forward_kl_trained"] for shift in run.shifts().values()]
-    return mean(values) if values and all(value is not None for value in values) else None
-
-
-def metric(run: RunView, name: str) -> float | None:
-    value = run.metrics["metrics"][name]["value"]
-    return None if value is None else 100 * value
-
-
-def each(values: Sequence[float | None], form: str) -> str:
-    known = [value for value in values if value is not None]
-    shown = ", ".join("none" if value is None else format(value, form) for value in values)
-    return f"{format(mean(known), form)} ({shown})" if known else "none"
-
-
 def row(arm: Arm, runs: Sequence[RunView], rate: float) -> str:
     pooled = [gain for run in runs for gain in gains(run)]
     if len(pooled) < 2:
         return f"| {arm.name} | {rate:g} | no finished run | | | | |"
     middle, low, high = interval(pooled)
-    seconds = mean(sum(float(a["seconds"]) for a in run.adaptations().values()) for run in runs)
     cells = [
         f"{rate * arm.faster:g}",
         f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]",
         verdict(low, high),
-        each([metric(run, "retention_change") for run in runs], "+.1f"),
-        each([forward_kl(run) for run in runs], ".3f"),
-        f"{seconds:.0f}",
+        cell([metric("retention_change")(run) for run in runs], "+.1f"),
+        cell([forward_kl(run) for run in runs], ".3f"),
+        f"{mean(seconds(run) for run in runs):.0f}",
     ]
     return f"| {arm.name} | {' | '.join(cells)} |"
 

@@ -20,7 +20,7 @@ DEFAULT_PROFILE = "lab"
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     name: str
     description: str = ""
 
@@ -35,7 +35,7 @@ class PrecisionChoice(BaseModel):
         generation_batch_size: Rows decoded together.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     training: Literal["auto", "fp32", "bf16"] = "auto"
     generation: Literal["fp32", "bf16"] = "fp32"
     micro_batch_size: int = Field(default=16, ge=1)

@@ -16,7 +16,6 @@ from cl_bench.harness.cache import Cache
 from cl_bench.harness.components import Components
 from cl_bench.harness.context import RunContext
 from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError
-from cl_bench.harness.interrupts import Interrupts
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.evaluation import TaskResult
@@ -99,7 +98,6 @@ class _Run:
             import torch
 
             torch.set_num_threads(execution.threads)
-        self.interrupts = Interrupts()
         self.manifest = ManifestRecorder(store, execution)
         self.cache = Cache()
         self.models = RunModels(store, execution.device)
@@ -119,12 +117,11 @@ class _Run:
     def carry_out(self) -> RunResult:
         state: State = "failed"
         try:
-            with self.interrupts:
-                self.store.status("running")
-                self._prepare()
-                self._base_row()
-                state = self._stages()
-                self._conclude(state)
+            self.store.status("running")
+            self._prepare()
+            self._base_row()
+            state = self._stages()
+            self._conclude(state)
         except KeyboardInterrupt as error:
             state = "interrupted"
             self.store.status(state)
@@ -267,7 +264,6 @@ class _Run:
             self.progress.note(f"{name}: {sign}")
 
     def _within(self, index: int, name: str, student: ChatModel, step: int) -> None:
-        self.interrupts.check()
         if self.spec.eval_every is None or step % self.spec.eval_every:
             return
         # The bar on show counts optimizer steps, not columns.
@@ -315,7 +311,6 @@ class _Run:
 
     @contextmanager
     def _phase(self, stage: str, phase: str) -> Iterator[None]:
-        self.interrupts.check()
         self.store.status("running", stage=stage or None, phase=phase) if phase != "report" else None
         self.store.event("phase", stage=stage, phase=phase)
         if phase == "evaluate":

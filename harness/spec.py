@@ -24,7 +24,7 @@ EvaluationSplit = Literal["test", "dev"]
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ComponentSpec(_Spec):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, get_args
 
@@ -29,13 +28,9 @@ def build(model: type[M], content: Mapping[str, Any], where: str) -> M:
     if problems:
         raise UsageError(f"{where}: {'; '.join(problems)}")
     try:
-        built = model.model_validate(dict(content))
+        return model.model_validate(dict(content))
     except ValidationError as error:
         raise readable(error, model, where) from error
-    problems = [*_endless(built, "")]
-    if problems:
-        raise UsageError(f"{where}: {'; '.join(problems)}")
-    return built
 
 
 def _switches_for_numbers(model: Any, content: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -54,15 +49,6 @@ def _takes_switches(annotation: Any) -> bool:
     if annotation is Any or annotation is bool or isinstance(annotation, bool):
         return True
     return any(_takes_switches(part) for part in get_args(annotation))
-
-
-def _endless(built: BaseModel, place: str) -> Iterator[str]:
-    """Fields that hold an infinite number or none."""
-    for name, value in built:
-        if isinstance(value, float) and not math.isfinite(value):
-            yield f"{place}{name}: Input should be a finite number (got {value})"
-        elif isinstance(value, BaseModel):
-            yield from _endless(value, f"{place}{name}.")
 
 
 def readable(error: ValidationError, model: type[BaseModel], where: str) -> UsageError:

@@ -62,7 +62,7 @@ def setting(
 class MethodSettings(BaseModel):
     """Base of every method's and modifier's settings: unknown names are errors; values are frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)

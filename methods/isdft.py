@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal, cast
 
 from torch import Tensor
@@ -18,12 +19,10 @@ from cl_bench.methods.base import (
     setting,
 )
 from cl_bench.methods.training.anchors import Anchor
-from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import SelfTeacherSettings, self_teacher, train_on_own_samples
+from cl_bench.methods.training.distillation import SelfTeacherSettings, self_taught, train_on_own_samples
 from cl_bench.methods.training.divergences import Divergence, forward_kl, log_probs
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
-from cl_bench.methods.training.settings import rollouts
 from cl_bench.methods.training.tilt import Constraint, ramp, tilted_target
 
 _CODE = "iSDFT reference code"
@@ -87,18 +86,8 @@ class ISDFT(Method):
         settings = cast(ISDFTSettings, cast(ISDFTSettings, self.settings).for_stage(stage))
 
         def objective(session: TrainingSession) -> OnPolicyObjective:
-            return OnPolicyObjective(
-                teacher=self_teacher(settings.teacher, student, context, settings.ema_rate),
-                teacher_messages=lambda example: conditioned_messages(
-                    example, settings.teacher_template, example.demonstration or ""
-                ),
-                divergence=tilted(settings, session),
-                reduction=settings.reduction,
-                generation=rollouts(settings.max_completion_length, settings.temperature, context),
-                skip_tokens=settings.skip_tokens,
-                needs_demonstration=True,
-                anchor=_anchor(settings, context),
-            )
+            towards = self_taught(settings, student, context, tilted(settings, session))
+            return replace(towards, anchor=_anchor(settings, context))
 
         return train_on_own_samples(self, student, stage, context, settings, objective)
 

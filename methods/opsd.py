@@ -15,13 +15,16 @@ from cl_bench.methods.base import (
     Student,
     setting,
 )
-from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import TeacherKind, self_teacher, train_on_own_samples
-from cl_bench.methods.training.divergences import divergence_of
+from cl_bench.methods.training.distillation import (
+    SelfTeacherSettings,
+    TeacherKind,
+    self_taught,
+    train_on_own_samples,
+)
+from cl_bench.methods.training.divergences import Divergence, divergence_of
 from cl_bench.methods.training.losses import Reduction
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
-from cl_bench.methods.training.settings import TrainingSettings, rollouts
 
 _CODE = "OPSD reference code"
 SOLUTION_TEMPLATE = (
@@ -31,7 +34,7 @@ SOLUTION_TEMPLATE = (
 """Default wording for instruction-tuned models; profiles may replace it."""
 
 
-class OPSDSettings(TrainingSettings):
+class OPSDSettings(SelfTeacherSettings):
     """Settings of OPSD."""
 
     teacher_template: str = setting(
@@ -62,10 +65,16 @@ class OPSDSettings(TrainingSettings):
         ge=1,
     )
     reduction: Reduction = setting("token_mean", "How token losses are averaged.", unit="choice", source=_CODE)
+    skip_tokens: int = setting(
+        0,
+        "First completion tokens left out of the loss; always fewer than 20 % of the step's median completion.",
+        unit="tokens",
+        source=_CODE,
+        ge=0,
+    )
     temperature: float = setting(
         1.1, "Sampling temperature; divides both models' logits in the loss too.", unit="1", source=_CODE, gt=0
     )
-    max_completion_length: int = setting(1024, "Longest rollout.", unit="tokens", source=_CODE, ge=1)
 
 
 class OPSD(Method):
@@ -89,15 +98,11 @@ class OPSD(Method):
         settings = cast(OPSDSettings, cast(OPSDSettings, self.settings).for_stage(stage))
 
         def objective(session: TrainingSession) -> OnPolicyObjective:
-            return OnPolicyObjective(
-                teacher=self_teacher(settings.teacher, student, context, settings.ema_rate),
-                teacher_messages=lambda example: conditioned_messages(
-                    example, settings.teacher_template, example.demonstration or ""
-                ),
-                divergence=divergence_of(settings.alpha, settings.top_k, support="teacher", rest="renormalise"),
-                reduction=settings.reduction,
-                generation=rollouts(settings.max_completion_length, settings.temperature, context),
-                needs_demonstration=True,
-            )
+            return self_taught(settings, student, context, solution_divergence(settings))
 
         return train_on_own_samples(self, student, stage, context, settings, objective)
+
+
+def solution_divergence(settings: OPSDSettings) -> Divergence:
+    """Over the whole vocabulary, or on the teacher's likeliest tokens alone."""
+    return divergence_of(settings.alpha, settings.top_k, support="teacher", rest="renormalise")

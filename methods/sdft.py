@@ -15,12 +15,10 @@ from cl_bench.methods.base import (
     Student,
     setting,
 )
-from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import SelfTeacherSettings, self_teacher, train_on_own_samples
+from cl_bench.methods.training.distillation import SelfTeacherSettings, self_taught, train_on_own_samples
 from cl_bench.methods.training.divergences import jensen_shannon
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
-from cl_bench.methods.training.settings import rollouts
 
 _CODE = "SDFT reference code (Self-Distillation)"
 
@@ -54,16 +52,6 @@ class SDFT(Method):
         settings = cast(SDFTSettings, cast(SDFTSettings, self.settings).for_stage(stage))
 
         def objective(session: TrainingSession) -> OnPolicyObjective:
-            return OnPolicyObjective(
-                teacher=self_teacher(settings.teacher, student, context, settings.ema_rate),
-                teacher_messages=lambda example: conditioned_messages(
-                    example, settings.teacher_template, example.demonstration or ""
-                ),
-                divergence=jensen_shannon(settings.alpha),
-                reduction=settings.reduction,
-                generation=rollouts(settings.max_completion_length, settings.temperature, context),
-                skip_tokens=settings.skip_tokens,
-                needs_demonstration=True,
-            )
+            return self_taught(settings, student, context, jensen_shannon(settings.alpha))
 
         return train_on_own_samples(self, student, stage, context, settings, objective)

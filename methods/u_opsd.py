@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal, cast
 
 from cl_bench.methods.base import (
@@ -16,14 +17,12 @@ from cl_bench.methods.base import (
     Student,
     setting,
 )
-from cl_bench.methods.opsd import OPSDSettings
+from cl_bench.methods.opsd import OPSDSettings, solution_divergence
 from cl_bench.methods.training.conditioning import conditioned_messages
-from cl_bench.methods.training.distillation import TeacherKind, self_teacher, train_on_own_samples
-from cl_bench.methods.training.divergences import divergence_of
+from cl_bench.methods.training.distillation import TeacherKind, self_taught, train_on_own_samples
 from cl_bench.methods.training.groups import Choice, Group
 from cl_bench.methods.training.mixin import Counters, TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective
-from cl_bench.methods.training.settings import rollouts
 
 _PAGE = "U-OPSD (2608.06296), project page"
 TIED = "a vote was tied; the answer sampled first was taken"
@@ -84,12 +83,10 @@ class UOPSD(Method):
         settings = cast(UOPSDSettings, cast(UOPSDSettings, self.settings).for_stage(stage))
 
         def objective(session: TrainingSession) -> OnPolicyObjective:
-            return OnPolicyObjective(
-                teacher=self_teacher(settings.teacher, student, context, settings.ema_rate),
+            return replace(
+                self_taught(settings, student, context, solution_divergence(settings)),
                 teacher_messages=lambda example: example.messages,
-                divergence=divergence_of(settings.alpha, settings.top_k, support="teacher", rest="renormalise"),
-                reduction=settings.reduction,
-                generation=rollouts(settings.max_completion_length, settings.temperature, context),
+                needs_demonstration=False,
                 samples=settings.samples,
                 choose=lambda group, counters: voted(group, stage, settings, counters),
             )

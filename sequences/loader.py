@@ -25,7 +25,7 @@ class StageEntry(BaseModel):
         epochs: Passes over the rows, or None for the method's setting.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     task: str
     rows: int | None = Field(default=None, ge=1)
     epochs: float | None = Field(default=None, gt=0)
@@ -43,7 +43,7 @@ class SequenceFile(BaseModel):
         orders: Named orders, each a permutation of the stage names.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     name: str
     description: str = ""
     stages: tuple[StageEntry, ...] = Field(min_length=1)

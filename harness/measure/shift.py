@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,7 +25,8 @@ from cl_bench.methods.training.rows import pad_batch
 TokenRow = tuple[Sequence[int], Sequence[int]]
 """Prompt ids and completion ids; measured on the completion's tokens."""
 
-_CHUNK = 512  # positions whose logits are alive at once, of each model
+_POSITIONS, _LOGITS = 512, 2**24
+"""Positions whose logits are alive at once, of each model: no more than this, nor than give this many logits."""
 
 
 def token_kl(first_logits: Tensor, second_logits: Tensor) -> Tensor:
@@ -97,7 +99,11 @@ class TokenStatistics:
 
 
 def measure_kl(
-    first: ChatModel, second: ChatModel, rows: Sequence[TokenRow], batch_size: int = 32
+    first: ChatModel,
+    second: ChatModel,
+    rows: Sequence[TokenRow],
+    batch_size: int = 32,
+    second_prompts: Sequence[Sequence[int]] | None = None,
 ) -> Mapping[str, float | int | None]:
     """KL(first || second) on the completion tokens of rows.
 
@@ -109,18 +115,22 @@ def measure_kl(
         second: The other model; same tokenizer, its table may be padded to another size.
         rows: Prompt and completion ids; rows without completion count for nothing.
         batch_size: Rows in one forward pass.
+        second_prompts: Prompt of each row that the second model sees in place of the row's; None: the same.
 
     Returns:
         See ``TokenStatistics.summary``.
     """
+    theirs = [row[0] for row in rows] if second_prompts is None else second_prompts
+    pairs = [(row, (prompt, row[1])) for row, prompt in zip(rows, theirs, strict=True)]
 
-    def compare(batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
-        hidden = hidden_at(first.model, batch, keep), hidden_at(second.model, batch, keep)
+    def compare(part: Sequence[tuple[TokenRow, ...]]) -> Tensor:
+        hidden = [_hidden(model, [rows[i] for rows in part]) for i, model in enumerate((first, second))]
         heads = head_of(first.model), head_of(second.model)
-        pieces = zip(hidden[0].split(_CHUNK), hidden[1].split(_CHUNK), strict=True)
+        size = _piece(first)
+        pieces = zip(hidden[0].split(size), hidden[1].split(size), strict=True)
         return torch.cat([token_kl(heads[0](one), heads[1](two)) for one, two in pieces])
 
-    return _collect((first, second), rows, batch_size, compare)
+    return _collect((first, second), pairs, batch_size, compare)
 
 
 def measure_nll(model: ChatModel, rows: Sequence[TokenRow], batch_size: int = 32) -> Mapping[str, float | int | None]:
@@ -135,40 +145,52 @@ def measure_nll(model: ChatModel, rows: Sequence[TokenRow], batch_size: int = 32
         See ``TokenStatistics.summary``.
     """
 
-    def likelihood(batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
-        hidden, head = hidden_at(model.model, batch, keep), head_of(model.model)
-        targets = batch["input_ids"][batch["completion_mask"].bool()]
-        pieces = zip(hidden.split(_CHUNK), targets.split(_CHUNK), strict=True)
-        return torch.cat([token_nll(head(part), ids) for part, ids in pieces])
+    def likelihood(part: Sequence[tuple[TokenRow, ...]]) -> Tensor:
+        own = [row for (row,) in part]
+        hidden, head, size = _hidden(model, own), head_of(model.model), _piece(model)
+        targets = torch.tensor([token for _, completion in own for token in completion], device=hidden.device)
+        pieces = zip(hidden.split(size), targets.split(size), strict=True)
+        return torch.cat([token_nll(head(states), ids) for states, ids in pieces])
 
-    return _collect((model,), rows, batch_size, likelihood)
+    return _collect((model,), [(row,) for row in rows], batch_size, likelihood)
+
+
+def _hidden(chat: ChatModel, rows: Sequence[TokenRow]) -> Tensor:
+    device = next(chat.model.parameters()).device
+    batch = {name: value.to(device) for name, value in pad_batch(rows, chat.pad_id).items()}
+    return hidden_at(chat.model, batch, shifted(batch["completion_mask"]))
+
+
+def _piece(chat: ChatModel) -> int:
+    head: Any = chat.model.get_output_embeddings()
+    vocabulary: int = head.weight.shape[0]
+    return min(_POSITIONS, max(1, _LOGITS // vocabulary))
 
 
 def _collect(
     models: Sequence[ChatModel],
-    rows: Sequence[TokenRow],
+    rows: Sequence[tuple[TokenRow, ...]],
     batch_size: int,
-    compute: Callable[[Mapping[str, Tensor], Tensor], Tensor],
+    compute: Callable[[Sequence[tuple[TokenRow, ...]]], Tensor],
 ) -> Mapping[str, float | int | None]:
+    """Collect what ``compute`` gives for the completion's tokens of each row, seen by every model in its own form."""
     statistics = TokenStatistics()
     modes = [model.model.training for model in models]
-    device = next(models[0].model.parameters()).device
     try:
         for model in models:
             model.model.eval()
         with torch.no_grad():
             for part in _batches(rows, batch_size):
-                batch = {name: value.to(device) for name, value in pad_batch(part, models[0].pad_id).items()}
-                values = compute(batch, shifted(batch["completion_mask"]))
-                statistics.add(values, [len(completion) for _, completion in part])
+                statistics.add(compute(part), [len(forms[0][1]) for forms in part])
     finally:
         for model, mode in zip(models, modes, strict=True):
             model.model.train(mode)
     return statistics.summary()
 
 
-def _batches(rows: Sequence[TokenRow], size: int) -> Iterator[list[TokenRow]]:
+def _batches(rows: Sequence[tuple[TokenRow, ...]], size: int) -> Iterator[list[tuple[TokenRow, ...]]]:
     # Similar lengths together: less padding. The order does not matter to the means.
-    usable = sorted((row for row in rows if row[0] and row[1]), key=lambda row: (len(row[0]) + len(row[1]), *row[0]))
+    usable = [forms for forms in rows if forms[0][0] and forms[0][1]]
+    usable.sort(key=lambda forms: (len(forms[0][0]) + len(forms[0][1]), *forms[0][0]))
     for start in range(0, len(usable), size):
         yield usable[start : start + size]

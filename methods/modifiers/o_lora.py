@@ -47,9 +47,7 @@ class OLoRA(Modifier):
         """The overlap, a scalar; None in the first stage."""
         if not self._earlier:
             return None
-        parts = [
-            (self._earlier[name].to(rows) @ rows.T).abs().sum() for name, rows in subspaces(student.model).items()
-        ]
+        parts = [(self._earlier[name].to(rows) @ rows.T).abs().sum() for name, rows in subspaces(student.model).items()]
         return cast(OLoRASettings, self.settings).strength * torch.stack(parts).sum()
 
     def after_stage(self, student: Student, stage: Stage, context: Context) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
-from cl_bench.harness.errors import DataError, UsageError
+from cl_bench.harness.errors import UsageError
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import Prompt
+from cl_bench.harness.jsonl import read_jsonl
 from cl_bench.methods.base import Context, Fidelity, MethodSettings, Modifier, Stage, Student, setting
 from cl_bench.methods.training.settings import rollouts
 from cl_bench.tasks.base import Example, Score
@@ -130,8 +131,7 @@ def drawn(examples: Sequence[Example], count: int, seed: object) -> list[Example
 
 def in_turn(columns: Sequence[Sequence[Example]], count: int) -> list[Example]:
     """The first ``count`` examples of the columns' rows, one of each column in turn."""
-    longest = max(map(len, columns), default=0)
-    return [column[i] for i in range(longest) for column in columns if i < len(column)][:count]
+    return [example for row in zip_longest(*columns) for example in row if example is not None][:count]
 
 
 def answered(examples: Sequence[Example], context: Context, max_completion_length: int) -> list[Example]:
@@ -155,25 +155,8 @@ def read_prompts(file: Path) -> list[Example]:
     Raises:
         DataError: The file cannot be read, or a line holds no prompt; names file and line.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file} cannot be read", why=str(error), hint="see modifier.replay.prompts") from error
-    texts = {_prompt(file, number, line): None for number, line in enumerate(lines, 1) if line.strip()}
-    if not texts:
-        raise DataError(f"{file} holds no prompt", hint='each line is an object such as {"prompt": "..."}')
+    texts = dict.fromkeys(str(row["prompt"]) for row in read_jsonl(file, {"prompt": "str"}))
     return [Example(PSEUDO, content_hash([text])[:16], ({"role": "user", "content": text},)) for text in texts]
-
-
-def _prompt(file: Path, number: int, line: str) -> str:
-    try:
-        row = json.loads(line)
-        text = row["prompt"]
-    except (ValueError, KeyError, TypeError):
-        text = None
-    if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{file}, line {number}: no text in the field prompt", hint='write {"prompt": "..."}')
-    return text
 
 
 def _same_text(example: Example, text: str) -> Score:

@@ -121,10 +121,11 @@ def load_weights(model: Any, weights: Mapping[str, Tensor]) -> None:
 
 
 def _adapted(model: nn.Module) -> Iterator[tuple[str, Any]]:
-    try:
-        from peft.tuners.lora import LoraLayer
-    except ImportError:  # pragma: no cover - peft is a dependency
+    # Set where adapters are attached; a plain model is not worth the import of peft.
+    if not hasattr(model, "peft_config"):
         return
+    from peft.tuners.lora import LoraLayer
+
     for name, module in model.named_modules():
         if isinstance(module, LoraLayer):
             yield name, module

@@ -8,11 +8,12 @@ from typing import Literal
 from cl_bench.harness.errors import NothingAcceptedError
 from cl_bench.methods.base import Adaptation, Context, Method, Stage, Student, setting
 from cl_bench.methods.training.adaptation import adaptation_of
-from cl_bench.methods.training.conditioning import DEFAULT_TEMPLATE
+from cl_bench.methods.training.conditioning import DEFAULT_TEMPLATE, conditioned_messages
+from cl_bench.methods.training.divergences import Divergence
 from cl_bench.methods.training.losses import Reduction
 from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.methods.training.on_policy import OnPolicyObjective, on_policy_trainer, prompt_pairs
-from cl_bench.methods.training.settings import TrainingSettings
+from cl_bench.methods.training.settings import TrainingSettings, rollouts
 from cl_bench.methods.training.teacher_log import TeacherLog
 from cl_bench.methods.training.teachers import EMATeacher, FrozenTeacher, Teacher
 
@@ -91,6 +92,23 @@ def train_on_own_samples(
     adaptation = adaptation_of(session, trainer, pairs.rejected, context.ledger.digest())
     adaptation.teacher = log.measure(trainer.last_samples)
     return adaptation
+
+
+def self_taught(
+    settings: SelfTeacherSettings, student: Student, context: Context, divergence: Divergence
+) -> OnPolicyObjective:
+    """Towards the student's own weights with the demonstration in view, one sample of each prompt."""
+    return OnPolicyObjective(
+        teacher=self_teacher(settings.teacher, student, context, settings.ema_rate),
+        teacher_messages=lambda example: conditioned_messages(
+            example, settings.teacher_template, example.demonstration or ""
+        ),
+        divergence=divergence,
+        reduction=settings.reduction,
+        generation=rollouts(settings.max_completion_length, settings.temperature, context),
+        skip_tokens=settings.skip_tokens,
+        needs_demonstration=True,
+    )
 
 
 def self_teacher(kind: TeacherKind, student: Student, context: Context, rate: float) -> Teacher:

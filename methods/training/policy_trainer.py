@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,11 @@ from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.training.divergences import token_log_probs
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
-from cl_bench.methods.training.groups import Group, Prompts, draw_groups, split_evenly
+from cl_bench.methods.training.groups import Group, Prompts, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
 from cl_bench.methods.training.policy import PolicyObjective, Scale, group_advantages, policy_loss
-from cl_bench.methods.training.rollouts import BlockSampler, groups_of
+from cl_bench.methods.training.rollouts import BlockSampler, batch_groups, shuffle
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.tasks.base import Example
 
@@ -108,10 +107,9 @@ def policy_trainer(
             examples = [rows[index] for batch in batches for index in batch]
             block, update = divmod(self.state.global_step, training.updates)
             if self._batch is None or self._batch[0] != block:
-                groups = (
-                    groups_of(session.context.ledger, block, examples, prompts, training.samples)
-                    if update
-                    else self._draw(block, examples)
+                how, visit = training.generation, int(self.state.epoch or 0)
+                groups = batch_groups(
+                    session, examples, prompts, how, training.samples, step=block, visit=visit, update=update
                 )
                 # After a resume the samples were counted before.
                 self._batch = block, _rewarded(session, training, groups, block, count=update == 0)
@@ -120,12 +118,6 @@ def policy_trainer(
             parts = [own[where] for where in split_evenly(len(own), len(batches))]
             return _weighted(
                 [_pad(session.student.pad_id, part or own[:1], bool(part)) for part in parts], training, own
-            )
-
-        def _draw(self, block: int, examples: Sequence[Example]) -> list[Group]:
-            visit = int(self.state.epoch or 0)
-            return draw_groups(
-                session, examples, prompts, training.generation, training.samples, block, visit, with_log_probs=True
             )
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
@@ -161,7 +153,7 @@ def _rewarded(
         session.counters.usable_samples += training.samples * len(differ)
     advantages = iter(group_advantages(rewards, training.samples, training.scale, training.epsilon).tolist())
     samples = [RewardedSample(g.prompt_ids, c, next(advantages)) for g in groups for c in g.completions]
-    random.Random(f"{session.context.seed}/{session.stage.name}/{block}").shuffle(samples)
+    shuffle(samples, session, block)
     return samples
 
 

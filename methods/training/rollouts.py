@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from cl_bench.harness.generation.base import Completion
-from cl_bench.methods.training.groups import Group, Prompts
-from cl_bench.methods.training.ledger import Ledger
+from cl_bench.harness.generation.base import Completion, GenerationSettings
+from cl_bench.methods.training.groups import Group, Prompts, draw_groups
+from cl_bench.methods.training.mixin import TrainingSession
 from cl_bench.tasks.base import Example
 
 
@@ -43,15 +43,43 @@ class BlockSampler(torch.utils.data.Sampler[int]):
                 yield from order[start : start + self._block]
 
 
-def groups_of(
-    ledger: Ledger, step: int, examples: Sequence[Example], prompts: Prompts, samples: int
+def batch_groups(
+    session: TrainingSession,
+    examples: Sequence[Example],
+    prompts: Prompts,
+    generation: GenerationSettings,
+    samples: int,
+    *,
+    step: int,
+    visit: int,
+    update: int,
+    with_log_probs: bool = True,
 ) -> list[Group]:
-    """The groups that ``draw_groups`` put into the ledger with log-probabilities at a step; the examples as then."""
-    found = iter([row for row in ledger if row["step"] == step])
+    """Groups of a batch of rollouts: drawn at its first update, read from the ledger at a later one, after a resume.
+
+    Args:
+        session: The student, its context and its counters.
+        examples: The batch's rows, in the order in which they were drawn.
+        prompts: Their prompts.
+        generation: Length and temperature.
+        samples: Samples of each prompt.
+        step: What the ledger keeps the batch under.
+        visit: Epoch, for the samples' seeds.
+        update: Number of the optimizer step within the batch, from 0.
+        with_log_probs: Keep log-probabilities too: needed where a batch has several updates.
+    """
+    if update == 0:
+        return draw_groups(session, examples, prompts, generation, samples, step, visit, with_log_probs)
+    found = iter([row for row in session.context.ledger if row["step"] == step])
     return [
         Group(example, prompts[example.key], tuple(_completion(next(found)) for _ in range(samples)))
         for example in examples
     ]
+
+
+def shuffle(samples: list[Any], session: TrainingSession, block: int) -> None:
+    """Mix a batch's samples, so that an update holds several groups; the order is the batch's own."""
+    random.Random(f"{session.context.seed}/{session.stage.name}/{block}").shuffle(samples)
 
 
 def _completion(row: Mapping[str, Any]) -> Completion:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from cl_bench.harness.generation.base import GenerationSettings, Prompt
-from cl_bench.harness.measure.shift import token_kl
+from cl_bench.harness.measure.shift import measure_kl
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.state_file import load_state, save_state
-from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.groups import TeacherSample
 from cl_bench.methods.training.mixin import TrainingSession
-from cl_bench.methods.training.rows import pad_batch
 from cl_bench.methods.training.teachers import Teacher
 
 _ROWS = 16
 """Samples looked at, at most: the numbers say where a teacher went, and are no benchmark of it."""
 _STATE = "teacher-at-start"
-_CHUNK = 128  # positions whose logits are alive at once, of each model
 
 
 class TeacherLog:
@@ -52,8 +48,10 @@ class TeacherLog:
         if not chosen:
             return {}
         teacher, student = self._teacher.chat, self._session.student
-        found = {"kl_to_student": _kl(teacher, student, chosen, student_prompts=True)}
-        found["kl_to_start"] = _kl(teacher, self._at_start(), chosen) if self._moves else 0.0
+        rows = [(sample.teacher_ids, sample.completion.ids) for sample in chosen]
+        own = [sample.prompt_ids for sample in chosen]
+        found = {"kl_to_student": _mean(measure_kl(teacher, student, rows, second_prompts=own))}
+        found["kl_to_start"] = _mean(measure_kl(teacher, self._at_start(), rows)) if self._moves else 0.0
         reward = self._reward(chosen)
         return found if reward is None else {"reward": reward, **found}
 
@@ -80,20 +78,7 @@ class TeacherLog:
         return sum(right) / len(right)
 
 
-def _kl(first: ChatModel, second: ChatModel, samples: Sequence[TeacherSample], student_prompts: bool = False) -> float:
-    """Mean of KL(first || second) over the samples' tokens, nats; the first under the teacher's prompts."""
-    theirs = [(sample.teacher_ids, sample.completion.ids) for sample in samples]
-    own = [(sample.prompt_ids, sample.completion.ids) for sample in samples]
-    hidden = _hidden(first, theirs), _hidden(second, own if student_prompts else theirs)
-    heads = head_of(first.model), head_of(second.model)
-    pieces = zip(hidden[0].split(_CHUNK), hidden[1].split(_CHUNK), strict=True)
-    return float(torch.cat([token_kl(heads[0](one), heads[1](two)).double() for one, two in pieces]).mean())
-
-
-def _hidden(chat: ChatModel, rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Tensor:
-    batch = {name: value.to(chat.model.device) for name, value in pad_batch(rows, chat.pad_id).items()}
-    was_training = chat.model.training
-    chat.model.eval()
-    hidden = hidden_at(chat.model, batch, shifted(batch["completion_mask"]))
-    chat.model.train(was_training)
-    return hidden
+def _mean(summary: Mapping[str, float | int | None]) -> float:
+    mean = summary["token_mean"]
+    assert mean is not None, "samples without tokens were left out"
+    return float(mean)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import yaml
 
 from cl_bench.harness.errors import DataError
+from cl_bench.harness.jsonl import read_jsonl
 from cl_bench.tasks.sources.base import DataOptions
-from cl_bench.tasks.sources.jsonl import read_jsonl
 
 
 class AbsentDataError(DataError):
@@ -118,7 +118,7 @@ def load_rows(spec: DatasetSpec, split: str, options: DataOptions) -> list[dict[
 def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
-    from cl_bench.tasks.sources.jsonl import check_new_id, check_row
+    from cl_bench.harness.jsonl import check_new_id, check_row
 
     source = spec.path if located.root is None else str(located.root)
     revision = spec.revision if located.kind == "hub" else None

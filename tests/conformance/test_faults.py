@@ -11,7 +11,7 @@ from cl_bench.harness.conformance import behaviour
 from cl_bench.harness.conformance.behaviour import NotApplicable, behaviour_checks
 from cl_bench.harness.conformance.trials import Trials
 from cl_bench.methods.sft import SFT
-from tests.conformance import faults
+from tests.conformance import faults, modifier_faults
 
 METHODS: dict[type[Any], tuple[Any, str]] = {
     faults.Idle: (behaviour.trains, "the weights are what they were"),
@@ -37,12 +37,12 @@ METHODS: dict[type[Any], tuple[Any, str]] = {
     faults.Unread: (behaviour.settings_are_read, "never read: ignored"),
 }
 MODIFIERS: dict[type[Any], tuple[Any, str]] = {
-    faults.PullsNothing: (behaviour.acts, "without it"),
-    faults.MeanTokenPenalty: (behaviour.micro_batches, "not normalised"),
-    faults.PullMovesTheAnchor: (behaviour.models_stay, "task_start()"),
-    faults.PullForgetsSteps: (behaviour.resume, "belongs into training_state"),
-    faults.PullForgetsStages: (behaviour.next_stage, "state_dict does not hold"),
-    faults.UnreadModifier: (behaviour.settings_are_read, "never read: "),
+    modifier_faults.PullsNothing: (behaviour.acts, "without it"),
+    modifier_faults.MeanTokenPenalty: (behaviour.micro_batches, "not normalised"),
+    modifier_faults.PullMovesTheAnchor: (behaviour.models_stay, "task_start()"),
+    modifier_faults.PullForgetsSteps: (behaviour.resume, "belongs into training_state"),
+    modifier_faults.PullForgetsStages: (behaviour.next_stage, "state_dict does not hold"),
+    modifier_faults.UnreadModifier: (behaviour.settings_are_read, "never read: "),
 }
 
 
@@ -76,7 +76,7 @@ def test_what_the_faults_were_put_into_passes(method: type[Any], tmp_path: Path)
 
 
 def test_the_modifier_that_the_faults_were_put_into_passes(tmp_path: Path) -> None:
-    assert [check for check in behaviour_checks(Trials(SFT, tmp_path, faults.Pull)) if not check.passed] == []
+    assert [check for check in behaviour_checks(Trials(SFT, tmp_path, modifier_faults.Pull)) if not check.passed] == []
 
 
 def test_a_setting_under_another_switch_counts_as_read(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_likelihood_of_completions() -> None:
 def test_long_rows_are_computed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     models = chat(TinyModel(0)), chat(TinyModel(1))
     whole = shift.measure_kl(*models, ROWS), shift.measure_nll(models[0], ROWS)
-    monkeypatch.setattr(shift, "_CHUNK", 2)
+    monkeypatch.setattr(shift, "_POSITIONS", 2)
     pieces = shift.measure_kl(*models, ROWS), shift.measure_nll(models[0], ROWS)
     for one, other in zip(whole, pieces, strict=True):
         assert one["token_mean"] == pytest.approx(other["token_mean"], rel=1e-6)

@@ -13,11 +13,10 @@ from torch import Tensor
 
 import cl_bench.methods.isdft as isdft_module
 import cl_bench.methods.on_policy_distillation as distillation_module
-import cl_bench.methods.opsd as opsd_module
-import cl_bench.methods.sdft as sdft_module
+import cl_bench.methods.training.distillation as shared_module
 import cl_bench.methods.training.teacher_log as teacher_log_module
 from cl_bench.harness.generation.base import Completion, GenerationSettings
-from cl_bench.harness.measure.shift import token_kl
+from cl_bench.harness.measure.shift import measure_kl
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.isdft import ISDFTSettings, budget
 from cl_bench.methods.training.conditioning import conditioned_messages
@@ -153,7 +152,7 @@ MUTANTS: dict[tuple[str, str], Callable[[pytest.MonkeyPatch], None]] = {
         "cl_bench.methods.training.on_policy.tempered", lambda divergence, temperature: divergence
     ),
     ("opsd", "the teacher does not see the solution"): lambda m: m.setattr(
-        opsd_module, "conditioned_messages", lambda example, *rest: example.messages
+        shared_module, "conditioned_messages", lambda example, *rest: example.messages
     ),
     ("isdft", "the teacher's own distribution is the target"): lambda m: m.setattr(
         isdft_module, "ramp", lambda *given: 1.0
@@ -182,8 +181,7 @@ def test_isdft_with_the_whole_budget_and_no_anchor_is_sdft(tmp_path: Path) -> No
 def test_a_teacher_that_is_the_student_and_sees_nothing_more_teaches_nothing(
     name: str, training: Literal["fp32", "bf16"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (sdft_module, isdft_module, opsd_module):
-        monkeypatch.setattr(module, "conditioned_messages", lambda example, *rest: example.messages)
+    monkeypatch.setattr(shared_module, "conditioned_messages", lambda example, *rest: example.messages)
     method, student = make_method(name, teacher="task_start"), tiny_model(0)
     gradients, _ = first_step(method, student, toy_stage(FOUR), tmp_path, original=tiny_model(0), training=training)
     assert max(float(gradient.abs().max()) for gradient in gradients.values()) < 1e-6
@@ -279,7 +277,10 @@ def test_distances_are_those_computed_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_reversed_distance_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teacher_log_module, "token_kl", lambda one, two: token_kl(two, one))
+    def reversed_kl(first: ChatModel, second: ChatModel, rows: Any, **more: Any) -> Any:
+        return measure_kl(second, first, rows, **more)
+
+    monkeypatch.setattr(teacher_log_module, "measure_kl", reversed_kl)
     with pytest.raises(AssertionError):
         check_distance_of_an_average(tmp_path)
 

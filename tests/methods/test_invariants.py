@@ -17,10 +17,8 @@ import pytest
 import torch
 from torch import Tensor
 
-import cl_bench.methods.isdft as isdft_module
-import cl_bench.methods.opsd as opsd_module
-import cl_bench.methods.sdft as sdft_module
 import cl_bench.methods.sdpo as sdpo_module
+import cl_bench.methods.training.distillation as shared_module
 import cl_bench.methods.training.on_policy as on_policy_module
 import cl_bench.methods.training.policy_trainer as policy_module
 from cl_bench.methods.base import Precision, Stage
@@ -60,7 +58,7 @@ def losses_seeing_nothing_more(
         return loss
 
     patch.setattr(on_policy_module, "on_policy_loss", watched)
-    for module in (sdft_module, isdft_module, opsd_module, sdpo_module):
+    for module in (shared_module, sdpo_module):
         patch.setattr(module, "conditioned_messages", lambda example, *rest: example.messages)
     own = {"updates": 1, "batch_size": 4} if name == "sdpo" else {}
     stage = stage_of(score=lambda example, text: Score(True, text, True))

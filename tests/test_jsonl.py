@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cl_bench.harness.errors import EXIT_USAGE, DataError
-from cl_bench.tasks.sources.jsonl import read_jsonl
+from cl_bench.harness.jsonl import read_jsonl
 
 FIELDS = {"question": "str", "label": "int"}
 GOOD = '{"id": "a", "question": "q", "label": 1}'
