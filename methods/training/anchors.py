@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.methods.training.divergences import Divergence, chunked
-from cl_bench.methods.training.forward import head_of, hidden_at
+from cl_bench.methods.training.forward import computed_tokens, head_of, hidden_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Anchor:
     def flops(self, batch: Mapping[str, Tensor]) -> float:
         """Operations of the model's forward pass over a batch; tied weights count once."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        return forward_flops(parameters, int(batch["attention_mask"].sum()))
+        return forward_flops(parameters, computed_tokens(batch))
 
 
 def anchor_loss(anchor: Anchor, student: Any, hidden: Tensor, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:

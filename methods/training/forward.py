@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.methods.training.divergences import Head
+from cl_bench.methods.training.shared_prompts import shared_prompts
 
 
 def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
@@ -16,12 +17,17 @@ def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
 
     Args:
         model: A causal language model of transformers.
-        batch: ``input_ids`` and ``attention_mask``, [B, T]; padding on either side.
+        batch: ``input_ids`` and ``attention_mask``, [B, T]; padding on either side. With ``prompt_lengths`` [B] too,
+            rows that continue the same prompt share its pass; then only positions that predict a token of a completion
+            may be kept.
         keep: Boolean [B, T]; position t is kept when its logits predict a loss token.
 
     Returns:
         [N, D], row by row.
     """
+    shared = shared_prompts(batch)
+    if shared is not None:
+        return shared.hidden_at(model, keep)
     mask = batch["attention_mask"]
     positions = (mask.cumsum(1) - 1).clamp(min=0)
     output = model.get_decoder()(
@@ -29,6 +35,12 @@ def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
     )
     hidden: Tensor = output.last_hidden_state[keep]
     return hidden
+
+
+def computed_tokens(batch: Mapping[str, Tensor]) -> int:
+    """Tokens that a model computes in ``hidden_at``; padding does not count."""
+    shared = shared_prompts(batch)
+    return int(batch["attention_mask"].sum()) if shared is None else shared.tokens
 
 
 def head_of(model: Any) -> Head:

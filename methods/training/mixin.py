@@ -16,6 +16,7 @@ from cl_bench.harness.errors import DivergedError
 from cl_bench.harness.models.precision import autocast_dtype
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Context, Method, Stage, Student
+from cl_bench.methods.training.forward import computed_tokens
 from cl_bench.methods.training.ledger import Ledger
 from cl_bench.methods.training.settings import TrainingSettings
 from cl_bench.methods.training.teachers import Teacher
@@ -230,7 +231,7 @@ class TrainingMixin:
     ) -> Any:
         """The micro-batch's share of the loss plus the modifiers' token penalties."""
         session = self.session
-        session.counters.forward_tokens += int(inputs["attention_mask"].sum())
+        session.counters.forward_tokens += computed_tokens(inputs)
         with _autocast(session):
             loss = self.step_loss(model, inputs)
             for modifier in session.context.modifiers:

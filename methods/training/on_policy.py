@@ -12,7 +12,7 @@ from torch import Tensor
 from cl_bench.harness.generation.base import GenerationSettings
 from cl_bench.methods.training.anchors import Anchor, anchor_loss
 from cl_bench.methods.training.divergences import Divergence, chunked, importance_weights, tempered, token_log_probs
-from cl_bench.methods.training.forward import head_of, hidden_at, shifted
+from cl_bench.methods.training.forward import computed_tokens, head_of, hidden_at, shifted
 from cl_bench.methods.training.groups import Choose, Group, TeacherSample, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
 from cl_bench.methods.training.mixin import Counters, TrainingMixin, TrainingSession, training_arguments
@@ -104,7 +104,8 @@ def on_policy_loss(
         model: The student.
         teacher: The teacher's model.
         batch: ``input_ids``, ``attention_mask``, ``loss_weights`` [B, T] for the student and ``teacher_input_ids``,
-            ``teacher_attention_mask``, ``teacher_keep`` [B, U] for the teacher. The k-th loss token of the batch is the
+            ``teacher_attention_mask``, ``teacher_keep`` [B, U] for the teacher, and of each perhaps the
+            ``prompt_lengths`` (see ``forward.hidden_at``). The k-th loss token of the batch is the
             same completion token in both, at its own prompt's offset. With an importance clip also ``old_log_probs``
             [B, T], of each token under the policy that drew it.
         divergence: Which.
@@ -115,9 +116,8 @@ def on_policy_loss(
     under_loss = batch["loss_weights"] > 0
     keep = shifted(under_loss)
     student_hidden = hidden_at(model, batch, keep)
-    teacher_batch = {"input_ids": batch["teacher_input_ids"], "attention_mask": batch["teacher_attention_mask"]}
     with torch.no_grad():
-        teacher_hidden = hidden_at(teacher, teacher_batch, shifted(batch["teacher_keep"]))
+        teacher_hidden = hidden_at(teacher, _teacher_view(batch), shifted(batch["teacher_keep"]))
     values = chunked(
         tempered(divergence, temperature),
         student_hidden,
@@ -134,6 +134,11 @@ def on_policy_loss(
     if anchor is not None:
         values = values + anchor_loss(anchor, model, student_hidden, batch, keep)
     return (values * batch["loss_weights"][under_loss]).sum()
+
+
+def _teacher_view(batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    names = ("input_ids", "attention_mask", "prompt_lengths")
+    return {name: batch[f"teacher_{name}"] for name in names if f"teacher_{name}" in batch}
 
 
 def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pairs: PromptPairs) -> Any:
@@ -174,7 +179,7 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
             return _weighted(padded, objective, own)
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
-            session.counters.teacher_tokens += int(batch["teacher_attention_mask"].sum())
+            session.counters.teacher_tokens += computed_tokens(_teacher_view(batch))
             if objective.anchor is not None:
                 session.counters.anchor_flops += objective.anchor.flops(batch)
             teacher, temperature = objective.teacher.chat.model, objective.generation.temperature

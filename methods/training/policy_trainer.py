@@ -13,7 +13,7 @@ from cl_bench.harness.generation.base import Completion, GenerationSettings
 from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.training.divergences import token_log_probs
-from cl_bench.methods.training.forward import head_of, hidden_at, shifted
+from cl_bench.methods.training.forward import computed_tokens, head_of, hidden_at, shifted
 from cl_bench.methods.training.groups import Group, Prompts, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
@@ -122,8 +122,8 @@ def policy_trainer(
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             if training.reference is not None:
-                tokens = int(batch["attention_mask"].sum())
-                session.counters.anchor_flops += forward_flops(training.reference.parameter_count(), tokens)
+                parameters = training.reference.parameter_count()
+                session.counters.anchor_flops += forward_flops(parameters, computed_tokens(batch))
             return policy_step_loss(model, batch, training)
 
     trainer = PolicyTrainer(

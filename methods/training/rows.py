@@ -48,7 +48,7 @@ def pad_batch(
 
     Returns:
         ``input_ids``, ``attention_mask`` and ``completion_mask`` (1 on completion tokens, the end token included), each
-        int64 [B, T].
+        int64 [B, T]; ``prompt_lengths``, int64 [B].
     """
     longest = max(len(prompt) + len(completion) for prompt, completion in rows)
     ids = torch.full((len(rows), longest), pad_id)
@@ -59,4 +59,10 @@ def pad_batch(
         ids[i, start : start + length] = torch.tensor([*prompt, *completion])
         attention[i, start : start + length] = 1
         completion_mask[i, start + len(prompt) : start + length] = 1
-    return {"input_ids": ids, "attention_mask": attention, "completion_mask": completion_mask}
+    lengths = torch.tensor([len(prompt) for prompt, _ in rows])
+    return {
+        "input_ids": ids,
+        "attention_mask": attention,
+        "completion_mask": completion_mask,
+        "prompt_lengths": lengths,
+    }
