@@ -29,14 +29,14 @@ from cl_bench.harness.tune import RULE, TuneResult, tune
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "methods-on-the-lab.md"
 RECIPE = HERE / "methods_on_lab.yaml"
-MODEL, ALIGNER, LIMIT, EVALUATED = "lab-s", "lab-m", 128, 64
+MODEL, ALIGNER, LIMIT, EVALUATED = "lab-s", "lab-m", 256, 64
 TUNED_ON = "two-sciences"
 SEEDS = (0, 1, 2, 3, 4)
 
 INTRODUCTION = """
 Printed by `benchmarks/methods_on_lab.py`: `{model}`, sequence `science`, {limit} training rows a stage,
 {evaluated} rows a column, seeds 0 to 4, settings of `benchmarks/methods_on_lab.yaml`. The learning rate of each
-method was chosen from three on dev rows of the sequence `{tuned_on}` (`examples/`), one seed, by a rule fixed
+method was chosen from {trials} on dev rows of the sequence `{tuned_on}` (`examples/`), one seed, by a rule fixed
 beforehand: {rule}. Compositions take the method's (LoRA ten times it) and the modifiers' defaults.
 
 Gain: accuracy on a stage's task right after it less the untouched model's, in points, pooled over stages and
@@ -187,7 +187,9 @@ def aligner_accuracy(output: Path) -> str:
 def page(output: Path) -> Iterator[str]:
     chosen = {name: choose(name, output) for name in sorted({arm.method for arm in arms()})}
     yield "# Methods on the lab"
-    yield INTRODUCTION.format(model=MODEL, limit=LIMIT, evaluated=EVALUATED, rule=RULE, tuned_on=TUNED_ON)
+    rates = [trial.settings["learning_rate"] for trial in next(iter(chosen.values())).trials]
+    sizes = {"limit": LIMIT, "evaluated": EVALUATED, "trials": len(rates)}
+    yield INTRODUCTION.format(model=MODEL, rule=RULE, tuned_on=TUNED_ON, **sizes)
     yield f"Closed-book accuracy of the aligner (`{ALIGNER}`, no reference in view), %: {aligner_accuracy(output)}."
     yield ""
     yield "| method | learning rate | gain, points | | retention change | forward KL | training, s |"
@@ -196,7 +198,6 @@ def page(output: Path) -> Iterator[str]:
         yield row(arm, runs_of(output, arm), float(chosen[arm.method].chosen["learning_rate"]))
     yield "\n## Choice of the learning rate\n"
     yield "Score of each trial on dev rows, %; the largest was taken.\n"
-    rates = [trial.settings["learning_rate"] for trial in next(iter(chosen.values())).trials]
     yield "| method | " + " | ".join(f"{rate:g}" for rate in rates) + " |"
     yield "|---|" + "---|" * len(rates)
     for name, result in chosen.items():

@@ -17,7 +17,7 @@ from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
 from cl_bench.methods.base import Precision
 from cl_bench.tasks.sources.base import DataOptions
 
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 """Raised when the same spec would give other numbers than before; part of the hash."""
 
 EvaluationSplit = Literal["test", "dev"]
