@@ -73,6 +73,16 @@ def test_best_before_learning_counts_for_forgetting_but_not_since_learned() -> N
     assert metrics.task_forgetting(scores, "b", since_learned=True) == pytest.approx(0.1)
 
 
+def test_a_model_that_never_changed_learned_and_forgot_nothing() -> None:
+    constant: list[float | None] = [0.3, 0.1, 0.45, 0.2, 0.7]
+    matrix = make_matrix({row: constant for row in ("base", *TASKS)}, retention=("piqa",))
+    document = run_metrics(matrix, {task: (task,) for task in TASKS})
+    changes = ("gain", "backward_transfer", "forward_transfer", "forgetting", "forgetting_since_learned")
+    found = {name: document["metrics"][name]["value"] for name in (*changes, "retention_change")}
+    assert found == dict.fromkeys(found, 0.0)
+    assert document["metrics"]["acquisition"]["value"] == pytest.approx(sum((0.3, 0.1, 0.45, 0.2)) / 4)
+
+
 def test_input_is_not_changed_and_shifting_all_scores_changes_no_difference(golden: Scores) -> None:
     before = copy.deepcopy(golden.matrix.to_json())
     document = run_metrics(golden.matrix, golden.learned)
