@@ -356,7 +356,13 @@ class Modifier(_Stateful, ABC):
         return None
 
     def token_penalty(self, student: Student, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor] | None:
-        """(sum, count) over the micro-batch's loss tokens, normalised with the optimizer step's total (LwF)."""
+        """(sum, count) over the micro-batch's loss tokens, normalised with the optimizer step's total (LwF).
+
+        Args:
+            student: What is trained.
+            batch: ``input_ids``, ``attention_mask`` and ``loss_weights`` [B, T] (above 0 on tokens under the loss, as
+                labels); ``prompt_lengths`` [B].
+        """
         return None
 
     def after_stage(self, student: Student, stage: Stage, context: Context) -> None:
