@@ -31,7 +31,7 @@ class Anchor:
     def flops(self, batch: Mapping[str, Tensor]) -> float:
         """Operations of the model's forward pass over a batch; tied weights count once."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        return forward_flops(parameters, computed_tokens(batch))
+        return forward_flops(parameters, computed_tokens(self.model, batch))
 
 
 def anchor_loss(anchor: Anchor, student: Any, hidden: Tensor, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:

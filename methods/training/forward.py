@@ -25,7 +25,7 @@ def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
     Returns:
         [N, D], row by row.
     """
-    shared = shared_prompts(batch)
+    shared = shared_prompts(model, batch)
     if shared is not None:
         return shared.hidden_at(model, keep)
     mask = batch["attention_mask"]
@@ -37,9 +37,9 @@ def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
     return hidden
 
 
-def computed_tokens(batch: Mapping[str, Tensor]) -> int:
+def computed_tokens(model: Any, batch: Mapping[str, Tensor]) -> int:
     """Tokens that a model computes in ``hidden_at``; padding does not count."""
-    shared = shared_prompts(batch)
+    shared = shared_prompts(model, batch)
     return int(batch["attention_mask"].sum()) if shared is None else shared.tokens
 
 

@@ -231,7 +231,7 @@ class TrainingMixin:
     ) -> Any:
         """The micro-batch's share of the loss plus the modifiers' token penalties."""
         session = self.session
-        session.counters.forward_tokens += computed_tokens(inputs)
+        session.counters.forward_tokens += computed_tokens(model, inputs)
         with _autocast(session):
             loss = self.step_loss(model, inputs)
             for modifier in session.context.modifiers:

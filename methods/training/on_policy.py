@@ -179,10 +179,10 @@ def on_policy_trainer(session: TrainingSession, objective: OnPolicyObjective, pa
             return _weighted(padded, objective, own)
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
-            session.counters.teacher_tokens += computed_tokens(_teacher_view(batch))
             if objective.anchor is not None:
                 session.counters.anchor_flops += objective.anchor.flops(batch)
             teacher, temperature = objective.teacher.chat.model, objective.generation.temperature
+            session.counters.teacher_tokens += computed_tokens(teacher, _teacher_view(batch))
             return on_policy_loss(
                 model, teacher, batch, objective.divergence, temperature, objective.anchor, objective.importance_clip
             )

@@ -122,8 +122,9 @@ def policy_trainer(
 
         def step_loss(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
             if training.reference is not None:
-                parameters = training.reference.parameter_count()
-                session.counters.anchor_flops += forward_flops(parameters, computed_tokens(batch))
+                reference = training.reference
+                tokens = computed_tokens(reference.model, batch)
+                session.counters.anchor_flops += forward_flops(reference.parameter_count(), tokens)
             return policy_step_loss(model, batch, training)
 
     trainer = PolicyTrainer(

@@ -65,10 +65,11 @@ class SharedPrompts:
         return hidden
 
 
-def shared_prompts(batch: Mapping[str, Tensor]) -> SharedPrompts | None:
-    """The batch with every prompt once, or None where that would save little.
+def shared_prompts(model: Any, batch: Mapping[str, Tensor]) -> SharedPrompts | None:
+    """The batch with every prompt once, or None where that would save little or the model has more than attention.
 
     Args:
+        model: A causal language model of transformers.
         batch: ``input_ids`` and ``attention_mask`` [B, T], padding on either side; ``prompt_lengths`` [B], without it
             None is returned.
     """
@@ -86,7 +87,15 @@ def shared_prompts(batch: Mapping[str, Tensor]) -> SharedPrompts | None:
     shared = SharedPrompts(
         distinct.clamp(min=0), (distinct >= 0).long(), owner, completion, counted.long(), begin + lengths - 1
     )
-    return shared if shared.tokens <= _WORTH_IT * int(mask.sum()) else None
+    return shared if shared.tokens <= _WORTH_IT * int(mask.sum()) and _attention_alone(model) else None
+
+
+def _attention_alone(model: Any) -> bool:
+    """Whether all that a later token sees of earlier ones is each layer's own keys and values."""
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ())
+    shares_keys = bool(getattr(config, "num_kv_shared_layers", 0))
+    return not model._is_stateful and not shares_keys and kinds <= {"full_attention", "sliding_attention"}
 
 
 def _slice(ids: Tensor, start: Tensor, width: int, first: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:

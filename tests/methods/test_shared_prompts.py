@@ -85,9 +85,9 @@ def differences(model: Any, rows: dict[str, Tensor]) -> tuple[float, float]:
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_states_and_gradients_are_those_of_rows_in_full(architecture: str, side: str) -> None:
-    rows = batch(side)
-    assert shared_prompts(rows) is not None
-    states, gradients = differences(model_of(architecture), rows)
+    model, rows = model_of(architecture), batch(side)
+    assert shared_prompts(model, rows) is not None
+    states, gradients = differences(model, rows)
     assert states < 2e-6 and gradients < 2e-6
 
 
@@ -102,8 +102,8 @@ FAULTS: dict[str, Fault] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_comparison_fails_on_a_planted_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(rows: dict[str, Tensor]) -> SharedPrompts | None:
-        shared = shared_prompts(rows)
+    def faulty(model: Any, rows: dict[str, Tensor]) -> SharedPrompts | None:
+        shared = shared_prompts(model, rows)
         return None if shared is None else FAULTS[fault](shared)
 
     monkeypatch.setattr(forward, "shared_prompts", faulty)
@@ -129,10 +129,10 @@ def test_prompts_that_are_cut_off_from_the_gradient_are_noticed(monkeypatch: pyt
 
 
 def test_computed_tokens_count_a_prompt_once() -> None:
-    rows = batch()
+    model, rows = model_of("qwen2"), batch()
     last_of_the_longest = 1
-    assert computed_tokens(rows) == 20 + 31 + 25 + (5 + 9 + 7 + 1 + 12 + 3 + 4) - last_of_the_longest
-    assert computed_tokens(in_full(rows)) == int(rows["attention_mask"].sum())
+    assert computed_tokens(model, rows) == 20 + 31 + 25 + (5 + 9 + 7 + 1 + 12 + 3 + 4) - last_of_the_longest
+    assert computed_tokens(model, in_full(rows)) == int(rows["attention_mask"].sum())
 
 
 @pytest.mark.parametrize("alone", ["distinct prompts", "one row", "empty prompt", "one token each", "long completions"])
@@ -145,11 +145,23 @@ def test_rows_that_would_save_little_go_in_one_pass(alone: str) -> None:
         "one token each": [(same, [8]), (same, [9])],
         "long completions": [(same, [8] * 40), (same, [9] * 40)],
     }[alone]
-    assert shared_prompts(pad_batch(rows, PAD)) is None
+    assert shared_prompts(model_of("qwen2"), pad_batch(rows, PAD)) is None
 
 
 def test_a_batch_without_prompt_lengths_goes_in_one_pass() -> None:
-    assert shared_prompts(in_full(batch())) is None
+    assert shared_prompts(model_of("qwen2"), in_full(batch())) is None
+
+
+@pytest.mark.parametrize("kind", ["stateful", "shared keys", "other layers"])
+def test_a_model_with_more_than_attention_gets_its_rows_in_one_pass(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("qwen2")
+    if kind == "stateful":
+        monkeypatch.setattr(type(model), "_is_stateful", True)
+    elif kind == "shared keys":
+        model.config.num_kv_shared_layers = 1
+    else:
+        model.config.layer_types = ["full_attention", "conv"]
+    assert shared_prompts(model, batch()) is None
 
 
 def test_a_teacher_that_is_the_student_under_bf16_autocast_sees_the_same_states() -> None:
