@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -140,7 +141,6 @@ def training_arguments(session: TrainingSession, cls: Any, samples: int = 1, **e
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         lr_scheduler_type=settings.schedule if settings.schedule != "constant" else "constant_with_warmup",
-        warmup_steps=settings.warmup_ratio,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
         optim="adamw_torch_fused",
@@ -260,6 +260,12 @@ class TrainingMixin:
                     trainer.accelerator.backward(penalty)
                     loss = loss + penalty.detach()
         return loss
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """Warm up over a share of the stage's steps and never over all of them: a lone step has a rate above zero."""
+        steps = min(math.ceil(num_training_steps * self.session.settings.warmup_ratio), num_training_steps - 1)
+        self._trainer().args.warmup_steps = max(steps, 0)
+        return super().create_scheduler(num_training_steps, optimizer)  # type: ignore[misc]
 
     def floating_point_ops(self, inputs: Any) -> int:
         """Counted by the session instead."""
