@@ -198,7 +198,7 @@ def show(
     include_path: IncludePath = None,
     json: Json = False,
 ) -> int:
-    """Show a method, task, sequence, suite, profile or run."""
+    """Show a method, modifier, task, sequence, suite, model, profile, recipe or run."""
     from cl_bench.harness.commands.show import show_command
 
     return show_command(kind, name, include_path or (), json)

@@ -47,13 +47,13 @@ class UsageError(ClBenchError):
 class UnknownNameError(UsageError):
     """A name that nothing is registered under; carries the nearest ones."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        """Find the names nearest to ``name`` among the known ones of its kind."""
+    def __init__(self, kind: str, name: str, known: Iterable[str], remark: str = "") -> None:
+        """Find the names nearest to ``name`` among the known ones of its kind; ``remark`` is said after them."""
         known = sorted(known)
         self.nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         listed = f"known: {', '.join(known)}" if known else f"there is no {kind} to choose from"
         hint = f"did you mean {' or '.join(self.nearest)}?" if self.nearest else listed
-        super().__init__(f"unknown {kind}: {name!r}", hint=hint)
+        super().__init__(f"unknown {kind}: {name!r}", hint="; ".join(filter(None, (hint, remark))))
 
 
 class DataError(UsageError):

@@ -36,6 +36,7 @@ _BUILT_IN = {
     "sequences": ("sequences", ".yaml"),
     "suites": ("tasks/retention", ".yaml"),
 }
+_OPTIONS = {"method": "--method", "modifier": "--with", "sequence": "--sequence", "suite": "--suite"}
 _NOT_PLUGINS = {"__init__", "base", "conftest"}
 
 
@@ -97,8 +98,24 @@ class Registry:
         """
         found = self._sources[kind].get(name)
         if found is None:
-            raise UnknownNameError(kind.removesuffix("s"), name, self._sources[kind])
+            raise self.unknown(kind, name)
         return found
+
+    def unknown(self, kind: str, name: str, also: Sequence[str] = ()) -> UnknownNameError:
+        """The error for a name that nothing of its kind has.
+
+        Args:
+            kind: One of ``KINDS``.
+            name: What was asked for.
+            also: Further names that would have done in its place.
+        """
+        others = [other.removesuffix("s") for other in KINDS if name in self._sources[other]]
+        remark = "" if self.include_paths else "one of your own needs --include-path FOLDER"
+        error = UnknownNameError(kind.removesuffix("s"), name, [*also, *self._sources[kind]], remark)
+        if others:
+            option = _OPTIONS.get(others[0])
+            error.hint = f"{name} is a {others[0]}" + (f": {option} {name}" if option else "")
+        return error
 
     def method_class(self, name: str) -> type[Method]:
         """The method of that name.
@@ -204,8 +221,8 @@ class Registry:
 
 def _same(one: Source, other: Source) -> bool:
     """Whether two sources are one file: of a folder given twice, or of a package that was installed from the folder."""
-    if one.entry_point is None and other.entry_point is None:
-        return one.path == other.path
+    if one.path is not None and other.path is not None:
+        return one.path.resolve() == other.path.resolve()
     files = [source.path if source.entry_point is None else entry_point_file(source) for source in (one, other)]
     if (one.entry_point is None) == (other.entry_point is None) or files[0] is None or files[1] is None:
         return False

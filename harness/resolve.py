@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from cl_bench.harness.errors import UnknownNameError, UsageError
+from cl_bench.harness.errors import UsageError
 from cl_bench.harness.models.by_name import find_aligner, find_model, refind, settled_precision
 from cl_bench.harness.needs import check_needs, need_aligner
 from cl_bench.harness.profile_files import (
@@ -161,7 +161,7 @@ def _method_name(request: Request, registry: Registry) -> tuple[Literal["base", 
     bound: Literal["joint"] | None = "joint" if request.method == "joint" else None
     name = (request.joint_with or "sft") if bound else request.method
     if name not in registry.methods():
-        raise UnknownNameError("method", name, [*BOUNDS, *registry.methods()])
+        raise registry.unknown("methods", name, BOUNDS)
     return bound, name
 
 

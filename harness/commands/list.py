@@ -42,8 +42,13 @@ def _details(row: Row) -> str:
 
 def _methods(registry: Registry) -> list[Row]:
     """Everything that can be compared as a way of learning: bounds, methods and what composes with them."""
-    bounds = [_row(name, "bound", {"summary": text, "family": "bound"}) for name, text in _BOUNDS.items()]
-    return bounds + [_component(registry, "methods", name) for name in registry.methods()] + _modifiers(registry)
+    methods = [_component(registry, "methods", name) for name in registry.methods()]
+    return [bound_row(name) for name in _BOUNDS] + methods + _modifiers(registry)
+
+
+def bound_row(name: str) -> Row:
+    """A run mode that methods are compared with: ``base`` or ``joint``."""
+    return _row(name, "bound", {"summary": _BOUNDS[name], "family": "bound"})
 
 
 def _modifiers(registry: Registry) -> list[Row]:
@@ -54,7 +59,8 @@ def _component(registry: Registry, kind: str, name: str) -> Row:
     try:
         found: Any = registry.method_class(name) if kind == "methods" else registry.modifier_class(name)
     except ClBenchError as error:
-        return _row(name, kind.removesuffix("s"), {"summary": f"cannot be loaded: {error.what}"})
+        origin = _origin(registry, kind, name)
+        return _row(name, kind.removesuffix("s"), {"summary": f"cannot be loaded: {error.what}", "from": origin})
     known: Row = {"summary": summary(found), "needs": sorted(need.value for need in getattr(found, "needs", ()))}
     known |= {key: str(getattr(found, key, "")) for key in ("family", "paper", "fidelity", "checked")}
     return _row(name, kind.removesuffix("s"), known | {"from": _origin(registry, kind, name)})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
-from cl_bench.harness.commands.list import summary
+from cl_bench.harness.commands.list import bound_row, summary
 from cl_bench.harness.errors import UnknownNameError
 from cl_bench.harness.registry import Registry
+from cl_bench.harness.request import BOUNDS
 from cl_bench.harness.yaml_files import parse_yaml, read_mapping
 
 _KINDS = ("method", "modifier", "task", "sequence", "suite", "model", "profile", "recipe", "run")
@@ -32,6 +33,10 @@ def show_command(kind: str, name: str, include_paths: Sequence[Path], json: bool
     if kind in ("profile", "recipe"):
         return _show_file(_settings_file(kind, name), json)
     registry = Registry(include_paths)
+    if kind == "method" and name in BOUNDS:
+        row = bound_row(name)
+        print_json(row) if json else print(f"{name}: {row['summary']}")
+        return 0
     if kind in ("method", "modifier"):
         return _show_component(kind, name, registry, json)
     source = registry.source(f"{kind}s", name)
@@ -42,8 +47,12 @@ def show_command(kind: str, name: str, include_paths: Sequence[Path], json: bool
 
 
 def settings_table(settings: Any) -> list[dict[str, Any]]:
-    """Every field of a settings class: name, default, unit, source, whether inferred, description."""
-    rows = []
+    """Every field of a settings class: name, default, unit, allowed values, source, whether inferred, description.
+
+    ``choices`` lists a choice's values; ``minimum``, ``above``, ``maximum`` and ``below`` are a number's bounds; what
+    there is none of is None.
+    """
+    rows, schema = [], settings.model_json_schema()["properties"]
     for name, field in settings.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         rows.append(
@@ -51,12 +60,27 @@ def settings_table(settings: Any) -> list[dict[str, Any]]:
                 "name": name,
                 "default": field.default,
                 "unit": extra.get("unit"),
+                **_allowed(schema[name]),
                 "source": extra.get("source"),
                 "inferred": extra.get("inferred"),
                 "description": field.description,
             }
         )
     return rows
+
+
+def _allowed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a setting may be, from its JSON schema; an optional one says it for the value that is not null."""
+    schema = next((kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"), schema)
+    bounds = {"minimum": "minimum", "above": "exclusiveMinimum", "maximum": "maximum", "below": "exclusiveMaximum"}
+    return {"choices": schema.get("enum"), **{ours: schema.get(theirs) for ours, theirs in bounds.items()}}
+
+
+def _allowed_text(row: Mapping[str, Any]) -> str:
+    if row["choices"]:
+        return ": " + " | ".join(map(str, row["choices"]))
+    signs = {"minimum": ">=", "above": ">", "maximum": "<=", "below": "<"}
+    return "".join(f", {sign} {row[key]:g}" for key, sign in signs.items() if row[key] is not None)
 
 
 def _show_component(kind: str, name: str, registry: Registry, json: bool) -> int:
@@ -81,7 +105,7 @@ def _show_component(kind: str, name: str, registry: Registry, json: bool) -> int
     print("\nsettings (--set " + kind + (f".{name}" if kind == "modifier" else "") + ".NAME=VALUE):")
     for row in rows:
         inferred = ", inferred" if row["inferred"] else ""
-        print(f"  {row['name']} = {row['default']!r}  [{row['unit']}]")
+        print(f"  {row['name']} = {row['default']!r}  [{row['unit']}{_allowed_text(row)}]")
         print(f"      {row['description']} ({row['source']}{inferred})")
     if kind == "method":
         print("\nA profile's recipe goes over these defaults (cl-bench show recipe lab); --set goes over both.")

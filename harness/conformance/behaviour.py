@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from cl_bench.harness.conformance.check import Check
+from cl_bench.harness.conformance.check import Check, raised
 from cl_bench.harness.conformance.comparing import first_step_difference, same_state, unequal
 from cl_bench.harness.conformance.tiny import same_weights
 from cl_bench.harness.conformance.tiny_settings import tiny_values, variants
@@ -194,7 +194,7 @@ def _made(name: str, function: _Function, trials: Trials) -> Check:
     except ClBenchError as error:
         return Check(name, str(error).replace("\n", "; "))
     except Exception as error:  # the extension's own fault, to be reported and not to end the checks
-        return Check(name, f"{type(error).__name__}: {error}")
+        return Check(name, raised(error, trials.tried))
 
 
 @functools.cache

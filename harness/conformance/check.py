@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +26,11 @@ class Check:
     def passed(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problem
+
+
+def raised(error: Exception, extension: type) -> str:
+    """An exception in words, with the line of the extension's own file that it passed last, where it did."""
+    file = inspect.getfile(extension)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name})" if own else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -74,6 +74,60 @@ def test_a_method_that_cannot_be_imported_is_listed_with_its_fault(cli: Cli, tmp
     assert "cannot be loaded" in next(line for line in done.out.splitlines() if line.startswith("broken"))
 
 
+def test_a_broken_plugin_is_listed_with_the_folder_it_lies_in(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(
+        "from cl_bench import Method\n\nclass Broken(Method):\n    name = 'broken'\n    paper = 1 / 0\n"
+    )
+    rows = json.loads(cli("list", "methods", "--include-path", str(tmp_path), "--json").out)
+    assert next(row["from"] for row in rows if row["name"] == "broken") == str(tmp_path)
+
+
+def test_a_folder_named_twice_in_different_words_is_one_folder(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "broken.py").write_text(
+        "from cl_bench import Method\n\nclass Broken(Method):\n    name = 'broken'\n    paper = 1 / 0\n"
+    )
+    paths = [str(tmp_path), str(tmp_path / "below" / "..")]
+    done = cli("list", "methods", *(part for path in paths for part in ("--include-path", path)))
+    assert done.code == 0 and done.out.count("broken ") == 1
+
+
+@pytest.mark.parametrize("name", ["base", "joint"])
+def test_show_tells_a_bound(cli: Cli, name: str) -> None:
+    assert cli("show", "method", name).out.startswith(f"{name}: ")
+    assert json.loads(cli("show", "method", name, "--json").out)["kind"] == "bound"
+
+
+def test_show_says_what_a_setting_may_be(cli: Cli) -> None:
+    rows = {row["name"]: row for row in json.loads(cli("show", "method", "sdft", "--json").out)["settings"]}
+    assert rows["teacher"]["choices"] == ["ema", "task_start", "original"]
+    assert (rows["ema_rate"]["above"], rows["ema_rate"]["maximum"]) == (0, 1)
+    assert rows["ema_rate"]["choices"] is None and rows["teacher"]["minimum"] is None
+    plain = cli("show", "method", "sdft").out
+    assert "[choice: ema | task_start | original]" in plain and "[fraction per step, > 0, <= 1]" in plain
+    rows = {row["name"]: row for row in json.loads(cli("show", "method", "opsd", "--json").out)["settings"]}
+    assert (rows["top_k"]["default"], rows["top_k"]["minimum"]) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["show", "method", "ewc"], "ewc is a modifier: --with ewc"),
+        (["run", "--sequence", "science", "--method", "ewc"], "ewc is a modifier: --with ewc"),
+        (["show", "modifier", "sdft"], "sdft is a method: --method sdft"),
+        (["run", "--sequence", "science", "--method", "sft", "--with", "sdft"], "sdft is a method: --method sdft"),
+        (["run", "--sequence", "chemistry", "--method", "sft"], "chemistry is a task"),
+        (["run", "--sequence", "science", "--method", "my-method"], "needs --include-path"),
+        (["show", "sequence", "my-sequence"], "needs --include-path"),
+    ],
+)
+def test_a_name_of_another_kind_or_of_ones_own_is_told_where_it_belongs(
+    cli: Cli, arguments: list[str], hint: str
+) -> None:
+    done = cli(*arguments)
+    assert done.code == 2 and hint in done.err
+
+
 def test_show_method_names_every_setting(cli: Cli) -> None:
     content = json.loads(cli("show", "method", "sdft", "--json").out)
     assert {row["name"] for row in content["settings"]} == set(Registry().method_class("sdft").Settings.model_fields)

@@ -69,6 +69,15 @@ def _after(trainer: Any, change: Callable[[list[dict[str, Tensor]]], None]) -> N
     trainer.prepare_step = changed
 
 
+class MiscallsTheSampler(Faulty):
+    """Calls what cannot be called."""
+
+    def adapt(self, student: Student, stage: Stage, context: Context) -> Adaptation:
+        """Raise."""
+        samples: Any = context.sampler(student)("a prompt")  # type: ignore[operator]
+        return super().adapt(samples, stage, context)
+
+
 class MicroBatchMean(Faulty):
     """The mean over each micro-batch, then over micro-batches."""
 

@@ -46,6 +46,14 @@ MODIFIERS: dict[type[Any], tuple[Any, str]] = {
 }
 
 
+def test_an_exception_is_told_with_its_line_in_the_extension(tmp_path: Path) -> None:
+    (check, *_) = behaviour_checks(Trials(faults.MiscallsTheSampler, tmp_path))
+    lines = Path(faults.__file__).read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "context.sampler(student)(" in text)
+    assert check.problem.startswith("TypeError: 'LocalSampler' object is not callable")
+    assert check.problem.endswith(f"(faults.py, line {line}, in adapt)")
+
+
 @pytest.mark.parametrize("method", METHODS, ids=lambda cls: cls.__name__)
 def test_method(method: type[Any], tmp_path: Path) -> None:
     check, words = METHODS[method]
