@@ -75,7 +75,7 @@ def headline(view: RunView) -> str:
 
 def provenance(spec: RunSpec) -> str:
     """Profile, recipe, aligner, suite and lab version in one line: numbers of different ones do not go in one table."""
-    parts = [f"profile {spec.profile}", f"recipe {spec.recipe}"]
+    parts = [f"profile {spec.profile}", f"recipe {spec.recipe}{_step(spec)}"]
     if spec.aligner is not None:
         parts.append(f"aligner {spec.aligner.name}")
     if spec.suite is not None:
@@ -87,6 +87,14 @@ def provenance(spec: RunSpec) -> str:
     if spec.limit is not None:
         parts.append(f"PARTIAL: at most {spec.limit} rows a stage and a task")
     return ", ".join(parts)
+
+
+def _step(spec: RunSpec) -> str:
+    """The settings that matter most to what is learned and forgotten, as the run had them."""
+    settings = spec.method.settings if spec.method is not None else {}
+    shown = {"learning_rate": "learning rate", "epochs": "epochs", "batch_size": "batch size"}
+    values = [f"{words} {settings[name]:g}" for name, words in shown.items() if name in settings]
+    return f" ({', '.join(values)})" if values else ""
 
 
 def metrics_of(view: RunView) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ def registry() -> Registry:
 
 
 def test_they_are_found_by_their_files(registry: Registry) -> None:
-    assert "smoothed-sft" in registry.methods()
+    assert {"smoothed-sft", "jeffreys-sdft"} <= set(registry.methods())
     assert "pull-back" in registry.modifiers()
     assert [stage.rows for stage in registry.sequence("two-sciences").resolve("reversed").stages] == [128, 128]
 
@@ -49,7 +49,10 @@ def test_the_penalty_is_zero_at_the_anchor_and_half_the_squared_distance_off_it(
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("arguments", [("--method", "smoothed-sft"), ("--method", "sft", "--with", "pull-back")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--method", "smoothed-sft"), ("--method", "jeffreys-sdft"), ("--method", "sft", "--with", "pull-back")],
+)
 def test_they_run(arguments: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cl_bench.harness.cli", "run", *arguments, "--sequence", "two-sciences",
                "--include-path", str(EXAMPLES), "--limit", "16", "--output", str(tmp_path)]  # fmt: skip
