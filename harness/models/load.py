@@ -145,16 +145,32 @@ def load_folder(path: Path, name: str, device: str = "cpu", tokenizer_path: Path
     from transformers import AutoModelForCausalLM
 
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            path, dtype=torch.float32, local_files_only=True, trust_remote_code=False
+        loaded: Any
+        loaded, found = AutoModelForCausalLM.from_pretrained(
+            path, dtype=torch.float32, local_files_only=True, trust_remote_code=False, output_loading_info=True
         )
     except (MemoryError, torch.OutOfMemoryError):
         raise  # the files may be sound
     except Exception as error:
         raise ModelError(f"the weights of {path} cannot be loaded", why=_first_line(error)) from error
+    if missing := sorted(found["missing_keys"]):
+        # The library would fill them with random numbers.
+        some = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        raise ModelError(f"the weights of {path} are not whole", why=f"{len(missing)} tensors are missing: {some}")
     model = loaded.to(device)
+    _own_memory(model)
     model.eval()
     return ChatModel(model, load_tokenizer(tokenizer_path or path), name)
+
+
+def _own_memory(model: Any) -> None:
+    """Take tensors out of the mapped file, where they lie at any offset.
+
+    Kernels round differently by alignment: a model that was loaded would not compute, bit for bit, what the same model
+    does that was trained into the same weights. A file that changes would change the model with it.
+    """
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
 
 
 def freeze(model: ChatModel) -> ChatModel:
