@@ -82,7 +82,9 @@ def _parser_error(error: Any, json: bool) -> int:
 def _unexpected(error: Exception, json: bool) -> int:
     traceback.print_exception(error)
     what = f"{type(error).__name__}: {error}"
-    print(f"error: {what}\n  why: this is a fault of cl-bench or of an extension; the trace is above", file=sys.stderr)
+    where = "; ".join(getattr(error, "__notes__", ()))
+    why = f"a fault of an extension, {where}" if where else "this is a fault of cl-bench or of an extension"
+    print(f"error: {what}\n  why: {why}; the trace is above", file=sys.stderr)
     if json:
         _print_error(what, "unexpected", "", EXIT_FAILED)
     return EXIT_FAILED

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cl_bench.harness.errors import ClBenchError, blaming
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.seeds import global_seed, stage_seed
 from cl_bench.harness.spec import RunSpec
+from cl_bench.harness.stage_checks import check_student, shapes_of
 from cl_bench.methods.base import Adaptation, Context, Method, Modifier, Stage
 
 
@@ -48,18 +50,46 @@ class Components:
 
         Returns:
             What the method reports, and the stage with the rows that modifiers brought.
+
+        Raises:
+            ClBenchError: An extension ended the process, returned no ``Adaptation`` or left another model behind.
+            DivergedError: Weights or logits are not finite afterwards.
         """
+        try:
+            return self._adapt(student, stage, context)
+        except SystemExit as error:
+            raise ClBenchError(
+                f"{self._who()} ended the process in stage {stage.name}",
+                why=f"SystemExit({error.code!r})",
+                hint="raise an exception that says what is wrong",
+            ) from error
+
+    def _adapt(self, student: ChatModel, stage: Stage, context: Context) -> tuple[Adaptation, Stage]:
+        before = shapes_of(student)
         plain = [modifier for modifier in self.modifiers if not modifier.reparametrises]
         adapters = [modifier for modifier in self.modifiers if modifier.reparametrises]
         with global_seed(stage_seed(self.seed, stage.name)):
             for modifier in (*plain, *adapters):
-                modifier.before_stage(student, stage, context)
-                stage = stage.with_examples(modifier.examples(stage), modifier.scorers(), modifier.replaces_rows)
-            adaptation = self.method.adapt(student, stage, context)
+                with blaming("modifier", modifier.name):
+                    modifier.before_stage(student, stage, context)
+                    stage = stage.with_examples(modifier.examples(stage), modifier.scorers(), modifier.replaces_rows)
+            with blaming("method", self.method.name):
+                adaptation: Any = self.method.adapt(student, stage, context)
             for modifier in (*adapters, *plain):
-                modifier.after_stage(student, stage, context)
+                with blaming("modifier", modifier.name):
+                    modifier.after_stage(student, stage, context)
+        if not isinstance(adaptation, Adaptation):
+            raise ClBenchError(
+                f"method {self.method.name} returned {adaptation!r:.40} from adapt",
+                why="a stage is reported as an Adaptation",
+                hint="return Adaptation(steps=…), or what the shared training loops return",
+            )
         student.model.eval()
+        check_student(student, before, stage.examples, self._who())
         return adaptation, stage
+
+    def _who(self) -> str:
+        return " with ".join((self.method.name, *(modifier.name for modifier in self.modifiers)))
 
     def states(self) -> dict[str, Any]:
         """States carried to the next stage."""

@@ -30,7 +30,7 @@ def validate_document(document: Any, schema: str) -> None:
     error = best_match(_validator(schema).iter_errors(document))
     if error is not None:
         place = "/".join(str(part) for part in error.absolute_path) or "the document itself"
-        raise StoreError(f"a {schema} document does not fit its schema", f"at {place}: {error.message}")
+        raise StoreError(f"a document of kind {schema} does not fit its schema", f"at {place}: {error.message}")
 
 
 @cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
@@ -92,3 +93,15 @@ class InterruptedRunError(ClBenchError):
     """The user stopped the run; finished stages and the last checkpoint are kept."""
 
     exit_code = EXIT_INTERRUPTED
+
+
+@contextmanager
+def blaming(kind: str, name: str) -> Iterator[None]:
+    """Note on an exception that is none of ours which extension it came from."""
+    try:
+        yield
+    except ClBenchError:
+        raise
+    except Exception as error:
+        error.add_note(f"in {kind} {name}; cl-bench validate {kind} {name} checks it")
+        raise

@@ -48,7 +48,7 @@ def load_module(source: Source) -> ModuleType:
         return import_file(source.path)
     except ClBenchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         where = source.path or source.module
         raise UsageError(f"cannot import {where}", why=f"{type(error).__name__}: {error}") from error
 
@@ -109,7 +109,7 @@ def load_entry_point(source: Source, name: str) -> Any:
     loader: Callable[[], Any] = source.entry_point.load
     try:
         return loader()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {error}"
         raise UsageError(f"cannot load {name!r} of {source.origin}", why=why) from error
 

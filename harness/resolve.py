@@ -173,11 +173,24 @@ def _method(
         if own:
             raise UsageError("the bound 'base' trains nothing and has no settings", hint="drop --set method.…")
         return None
-    known = registry.method_class(name).Settings.model_fields
+    found = registry.method_class(name)
+    _refuse_broken(found, "method", name)
+    known = found.Settings.model_fields
     values = recipe.method_settings(name, known)
     templates = {f"{key}_template": text for key, text in profile.templates.items()}
     values |= {key: text for key, text in templates.items() if key in known and key not in recipe.methods.get(name, {})}
     return component(registry.method_class(name).Settings, "method", name, values | own, registry)
+
+
+def _refuse_broken(found: type, kind: str, name: str) -> None:
+    """Refuse a class that lacks what a specification is made of."""
+    settings: Any = getattr(found, "Settings", None)
+    needs: Any = getattr(found, "needs", frozenset())
+    hint = f"cl-bench validate {kind} {name} names all that is wrong with it"
+    if not (isinstance(settings, type) and issubclass(settings, MethodSettings)):
+        raise UsageError(f"{kind} {name} has no Settings class", f"Settings is {settings!r}", hint)
+    if not (isinstance(needs, frozenset | set) and all(isinstance(need, Need) for need in needs)):
+        raise UsageError(f"{kind} {name} does not say what it needs", f"needs is {needs!r}, not a set of Need", hint)
 
 
 def component(
@@ -211,7 +224,9 @@ def _modifiers(
     _refuse_two_adapters(names, registry)
     found = []
     for name in names:
-        settings = registry.modifier_class(name).Settings
+        modifier = registry.modifier_class(name)
+        _refuse_broken(modifier, "modifier", name)
+        settings = modifier.Settings
         values = recipe.modifier_settings(name, settings.model_fields) | dict(given.get(name, {}))
         found.append(component(settings, "modifier", name, values, registry))
     return tuple(found)

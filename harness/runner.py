@@ -15,7 +15,7 @@ from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.components import Components
 from cl_bench.harness.context import RunContext
-from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError
+from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError, UsageError
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.evaluation import TaskResult
@@ -164,6 +164,9 @@ class _Run:
             except DivergedError as error:
                 self._diverged(index, name, str(error.what))
                 return "diverged"
+            except UsageError as error:
+                # That exit code says that nothing was written.
+                raise ClBenchError(error.what, error.why, error.hint) from error
         return "done"
 
     def _refuse_orphans(self, index: int, name: str) -> None:

@@ -60,9 +60,9 @@ def setting(
 
 
 class MethodSettings(BaseModel):
-    """Base of every method's and modifier's settings: unknown names are errors; values are frozen."""
+    """Base of every method's and modifier's settings: unknown names are errors; values are frozen, defaults too."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, validate_default=True)
 
 
 @dataclass(frozen=True, slots=True)

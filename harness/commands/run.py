@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -116,6 +117,11 @@ def run_all(
                 raise
             progress.note(f"seed {spec.seed} failed\n{error}")
             outcomes.append(Outcome(spec, None, error))
+        except Exception as error:  # a fault of an extension in one seed takes nothing from the others
+            if len(specs) == 1:
+                raise
+            progress.note("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed")
+            outcomes.append(Outcome(spec, None, ClBenchError(f"{type(error).__name__}: {error}", "unexpected")))
         progress.close()
     return outcomes
 

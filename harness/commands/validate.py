@@ -131,6 +131,11 @@ def _registered(name: str, include_paths: Sequence[Path], kind: str) -> tuple[st
     if folder not in [path.resolve() for path in folders]:
         folders.append(folder)
     registry, name = Registry(folders), name_of(file)
+    if name not in registry.names(kind):
+        other = next((found for found in ("methods", "modifiers") if name in registry.names(found)), None)
+        why = f"it defines a {other.removesuffix('s')}" if other else f"no class in it has the name {name!r}"
+        hint = f"cl-bench validate {other.removesuffix('s')} {file}" if other else "a class and its file carry one name"
+        raise UsageError(f"{file} defines no {kind.removesuffix('s')} called {name!r}", why, hint)
     return name, registry
 
 

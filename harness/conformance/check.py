@@ -28,7 +28,7 @@ class Check:
         return not self.problem
 
 
-def raised(error: Exception, extension: type) -> str:
+def raised(error: BaseException, extension: type) -> str:
     """An exception in words, with the line of the extension's own file that it passed last, where it did."""
     file = inspect.getfile(extension)
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]

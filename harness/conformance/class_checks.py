@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 from collections.abc import Iterator
 from typing import Any
+
+from pydantic import ValidationError
 
 from cl_bench.harness.conformance.check import Check
 from cl_bench.methods.base import Fidelity, Method, MethodSettings, Modifier, Need
@@ -47,6 +48,8 @@ def _common(found: type) -> list[Check]:
 
 
 def _unknown_needs(method: type[Method]) -> str:
+    if not isinstance(method.needs, frozenset | set):
+        return f"needs is {method.needs!r}, not a set of Need"
     unknown = [need for need in method.needs if not isinstance(need, Need)]
     return f"not a Need: {', '.join(map(repr, unknown))}" if unknown else ""
 
@@ -69,11 +72,13 @@ def _settings_checks(settings: Any) -> Iterator[Check]:
     if required:
         yield Check("every setting has a default", f"without default: {', '.join(required)}")
         return
-    built = settings()
-    endless = [name for name, value in built if isinstance(value, float) and not math.isfinite(value)]
-    yield Check("defaults are finite", f"not so: {', '.join(endless)}" if endless else "")
-    if endless:  # JSON has no such numbers
+    try:
+        built = settings()
+    except ValidationError as error:
+        wrong = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False)]
+        yield Check("defaults are allowed values", "; ".join(wrong))
         return
+    yield Check("defaults are allowed values")
     again = settings.model_validate(json.loads(built.model_dump_json()))
     yield Check("settings survive a round trip through JSON", "" if built == again else "they come back changed")
 

@@ -55,7 +55,7 @@ def lab_checks(
                 found.append(_short_run(request, registry, replace(execution, output=Path(folder, part))))
         except ClBenchError as error:
             return [Check("a short run in the lab ends", str(error).replace("\n", "; "))]
-        except Exception as error:  # the extension's own fault, to be reported and not to end the checks
+        except (Exception, SystemExit) as error:  # the extension's own fault, to be reported and not to end the checks
             tried = registry.modifier_class(modifier) if modifier else registry.method_class(method)
             return [Check("a short run in the lab ends", raised(error, tried))]
         return [Check("a short run in the lab ends"), *_result_checks(*found)]

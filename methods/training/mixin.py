@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from cl_bench.harness.errors import DivergedError
+from cl_bench.harness.errors import DivergedError, blaming
 from cl_bench.harness.models.precision import autocast_dtype
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Context, Method, Stage, Student
@@ -235,9 +235,11 @@ class TrainingMixin:
         with _autocast(session):
             loss = self.step_loss(model, inputs)
             for modifier in session.context.modifiers:
-                penalty = modifier.token_penalty(session.student, inputs)
-                if penalty is not None:
-                    loss = loss + penalty[0] / max(int(num_items_in_batch or 0), 1)
+                with blaming("modifier", modifier.name):
+                    penalty = modifier.token_penalty(session.student, inputs)
+                    if penalty is not None:
+                        _refuse_endless(penalty[0], modifier.name, session.stage.name)
+                        loss = loss + penalty[0] / max(int(num_items_in_batch or 0), 1)
         if not torch.isfinite(loss.detach()):
             step = self._trainer().state.global_step + 1
             raise DivergedError(
@@ -255,10 +257,12 @@ class TrainingMixin:
             self.session.student.model.zero_grad(set_to_none=True)
         elif trainer.accelerator.sync_gradients:
             for modifier in self.session.context.modifiers:
-                penalty = modifier.parameter_penalty(self.session.student)
-                if penalty is not None:
-                    trainer.accelerator.backward(penalty)
-                    loss = loss + penalty.detach()
+                with blaming("modifier", modifier.name):
+                    penalty = modifier.parameter_penalty(self.session.student)
+                    if penalty is not None:
+                        _refuse_endless(penalty, modifier.name, self.session.stage.name)
+                        trainer.accelerator.backward(penalty)
+                        loss = loss + penalty.detach()
         return loss
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
@@ -283,6 +287,14 @@ class TrainingMixin:
 
     def _trainer(self) -> Any:
         return self
+
+
+def _refuse_endless(penalty: Tensor, modifier: str, stage: str) -> None:
+    if not bool(torch.isfinite(penalty.detach()).all()):
+        raise DivergedError(
+            f"the penalty of {modifier} became {float(penalty.detach().sum())} in stage {stage}",
+            hint=f"lower the learning rate or the settings of {modifier}",
+        )
 
 
 def _autocast(session: TrainingSession) -> AbstractContextManager[Any]:

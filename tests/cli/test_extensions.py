@@ -129,7 +129,7 @@ def test_new_package_can_be_installed_by_its_entry_point(
     [
         ("def parameter_penalty(self, student: Student)", "def parameter_penalty(self)", "hooks take"),
         ("fidelity: ClassVar[Fidelity] = Fidelity.RECONSTRUCTED", 'fidelity = "sure"', "fidelity is declared"),
-        ("0.1, ", 'float("inf"), ', "defaults are finite"),
+        ("0.1, ", 'float("inf"), ', "defaults are allowed values"),
     ],
 )
 def test_static_checks_of_modifiers_see_planted_faults(

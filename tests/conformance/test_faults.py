@@ -15,7 +15,6 @@ from tests.conformance import faults, modifier_faults
 
 METHODS: dict[type[Any], tuple[Any, str]] = {
     faults.Idle: (behaviour.trains, "the weights are what they were"),
-    faults.Diverges: (behaviour.trains, "non-finite"),
     faults.SilentLoop: (behaviour.trains, "context.after_step was not called"),
     faults.OwnLoopInDisguise: (behaviour.calls_modifiers, "parameter_penalty was not called"),
     faults.MicroBatchMean: (behaviour.micro_batches, "not normalised over the whole optimizer step: gradients differ"),
@@ -67,7 +66,12 @@ def test_modifier(modifier: type[Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "words"), [(faults.Raises, "ZeroDivisionError: in the middle"), (faults.KeepsAnObject, "TypeError")]
+    ("method", "words"),
+    [
+        (faults.Raises, "ZeroDivisionError: in the middle"),
+        (faults.KeepsAnObject, "TypeError"),
+        (faults.Diverges, "weights are not finite after the stage"),
+    ],
 )
 def test_what_an_extension_raises_is_the_problem_of_the_check(method: type[Any], words: str, tmp_path: Path) -> None:
     failed = [check for check in behaviour_checks(Trials(method, tmp_path)) if not check.passed]
