@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError, blamed
 
 _NOT_OURS = frozenset(
     {
@@ -45,11 +45,11 @@ def exit_code(call: Callable[[], Any], json: bool) -> int:
 def _other(error: Exception, json: bool) -> int:
     if hasattr(error, "format_message"):
         return _parser_error(error, json)
-    refused = _of_the_system(error)
+    refused = of_the_system(error)
     return _unexpected(error, json) if refused is None else _fail(refused, json)
 
 
-def _of_the_system(error: Exception) -> ClBenchError | None:
+def of_the_system(error: Exception) -> ClBenchError | None:
     """What the file system refused, as an error for people; None where the error is another."""
     hint = "free some space, check the rights, or name another folder (--output, --data-root, CL_BENCH_CACHE, TMPDIR)"
     if isinstance(error, OSError):
@@ -82,11 +82,10 @@ def _parser_error(error: Any, json: bool) -> int:
 def _unexpected(error: Exception, json: bool) -> int:
     traceback.print_exception(error)
     what = f"{type(error).__name__}: {error}"
-    where = "; ".join(getattr(error, "__notes__", ()))
-    why = f"a fault of an extension, {where}" if where else "this is a fault of cl-bench or of an extension"
+    why = blamed(error) or "this is a fault of cl-bench or of an extension"
     print(f"error: {what}\n  why: {why}; the trace is above", file=sys.stderr)
     if json:
-        _print_error(what, "unexpected", "", EXIT_FAILED)
+        _print_error(what, why, "", EXIT_FAILED)
     return EXIT_FAILED
 
 

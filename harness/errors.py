@@ -95,13 +95,22 @@ class InterruptedRunError(ClBenchError):
     exit_code = EXIT_INTERRUPTED
 
 
+_BLAME = "in the extension"
+
+
 @contextmanager
-def blaming(kind: str, name: str) -> Iterator[None]:
-    """Note on an exception that is none of ours which extension it came from."""
+def blaming(extension: object, name: str) -> Iterator[None]:
+    """Note on an exception which extension's code it came through last; nothing is noted of what is built in."""
     try:
         yield
     except ClBenchError:
         raise
     except Exception as error:
-        error.add_note(f"in {kind} {name}; cl-bench validate {kind} {name} checks it")
+        if not type(extension).__module__.startswith("cl_bench.") and not blamed(error):
+            error.add_note(f"{_BLAME} {name}; cl-bench validate checks extensions")
         raise
+
+
+def blamed(error: BaseException) -> str:
+    """What ``blaming`` noted on an exception, or nothing."""
+    return next((note for note in getattr(error, "__notes__", ()) if note.startswith(_BLAME)), "")

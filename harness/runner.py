@@ -131,6 +131,9 @@ class _Run:
             ) from error
         except Exception as error:
             self.store.status("failed", reason=error.what if isinstance(error, ClBenchError) else repr(error))
+            if isinstance(error, UsageError):
+                # Its exit code says that nothing was written.
+                raise ClBenchError(error.what, error.why, error.hint) from error
             raise
         finally:
             self.manifest.end(state)
@@ -164,9 +167,6 @@ class _Run:
             except DivergedError as error:
                 self._diverged(index, name, str(error.what))
                 return "diverged"
-            except UsageError as error:
-                # That exit code says that nothing was written.
-                raise ClBenchError(error.what, error.why, error.hint) from error
         return "done"
 
     def _refuse_orphans(self, index: int, name: str) -> None:

@@ -10,16 +10,16 @@ from cl_bench.harness.errors import ClBenchError, DivergedError
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.tasks.base import Example
 
-Shapes = Mapping[str, tuple[torch.Size, torch.dtype]]
-"""Shape and format of each parameter, by name."""
+Shapes = Mapping[str, tuple[torch.Size, torch.dtype, bool]]
+"""Shape and format of each parameter and whether it is trained, by name."""
 
 _ROWS = 4
 """Prompts whose logits are looked at."""
 
 
 def shapes_of(student: ChatModel) -> Shapes:
-    """Shape and format of a student's parameters."""
-    return {name: (value.shape, value.dtype) for name, value in student.model.named_parameters()}
+    """Shape and format of a student's parameters, and whether each is trained."""
+    return {name: (value.shape, value.dtype, value.requires_grad) for name, value in student.model.named_parameters()}
 
 
 def check_student(student: ChatModel, before: Shapes, examples: Iterable[Example], who: str) -> None:
@@ -41,7 +41,7 @@ def check_student(student: ChatModel, before: Shapes, examples: Iterable[Example
         some = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         raise ClBenchError(
             f"{who} left the model with other parameters than it was given",
-            why=f"of other shape or format, new, or gone: {some}",
+            why=f"of other shape or format, frozen, new, or gone: {some}",
             hint="undo in after_stage what before_stage attached; keep weights in fp32",
         )
     broken = [name for name, value in student.model.named_parameters() if not bool(torch.isfinite(value).all())]

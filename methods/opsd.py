@@ -69,7 +69,8 @@ class OPSDSettings(SelfTeacherSettings):
         0,
         "First completion tokens left out of the loss; always fewer than 20 % of the step's median completion.",
         unit="tokens",
-        source=_CODE,
+        source="SDFT reference code; off here",
+        inferred=True,
         ge=0,
     )
     temperature: float = setting(

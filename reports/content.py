@@ -93,7 +93,8 @@ def _step(spec: RunSpec) -> str:
     """The settings that matter most to what is learned and forgotten, as the run had them."""
     settings = spec.method.settings if spec.method is not None else {}
     shown = {"learning_rate": "learning rate", "epochs": "epochs", "batch_size": "batch size"}
-    values = [f"{words} {settings[name]:g}" for name, words in shown.items() if name in settings]
+    numbers = {name: settings[name] for name in shown if isinstance(settings.get(name), int | float)}
+    values = [f"{shown[name]} {number:g}" for name, number in numbers.items()]
     return f" ({', '.join(values)})" if values else ""
 
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
+import cl_bench.methods.sft as sft_module
 from cl_bench.harness.components import Components
 from cl_bench.harness.errors import ClBenchError, DivergedError
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.base import Adaptation, Fidelity, Method, MethodSettings, Modifier
+from cl_bench.methods.sft import SFT
 from tests.support import TinyContext, tiny_model, toy_examples, toy_stage
 
 
@@ -128,7 +130,18 @@ def test_an_exception_says_whose_code_it_came_from(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="oh") as caught:
         adapt(tmp_path, fail)
-    assert caught.value.__notes__ == ["in method acts; cl-bench validate method acts checks it"]
+    assert caught.value.__notes__ == ["in the extension acts; cl-bench validate checks extensions"]
     with pytest.raises(ValueError, match="oh") as caught:
         adapt(tmp_path, nothing, fail)
-    assert "in modifier acts-afterwards" in caught.value.__notes__[0]
+    assert len(caught.value.__notes__) == 1 and "in the extension acts-afterwards" in caught.value.__notes__[0]
+
+
+def test_no_extension_is_blamed_for_what_is_built_in(tmp_path: Path) -> None:
+    def fail(*given: Any) -> Adaptation:
+        raise KeyError("oh")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sft_module, "train_on_demonstrations", fail)
+        with pytest.raises(KeyError) as caught:
+            Components(0, SFT(), []).adapt(tiny_model(0), toy_stage(toy_examples(6)), TinyContext(tmp_path))
+    assert not getattr(caught.value, "__notes__", [])

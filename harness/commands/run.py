@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cl_bench.harness.cli_errors import of_the_system
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
-from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError, blamed
 from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import Request, read_request
@@ -118,10 +119,11 @@ def run_all(
             progress.note(f"seed {spec.seed} failed\n{error}")
             outcomes.append(Outcome(spec, None, error))
         except Exception as error:  # a fault of an extension in one seed takes nothing from the others
-            if len(specs) == 1:
+            # The system's refusals would meet every seed.
+            if len(specs) == 1 or isinstance(error, MemoryError) or of_the_system(error):
                 raise
             progress.note("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed")
-            outcomes.append(Outcome(spec, None, ClBenchError(f"{type(error).__name__}: {error}", "unexpected")))
+            outcomes.append(Outcome(spec, None, ClBenchError(f"{type(error).__name__}: {error}", blamed(error))))
         progress.close()
     return outcomes
 

@@ -52,7 +52,7 @@ def settings_table(settings: Any) -> list[dict[str, Any]]:
     ``choices`` lists a choice's values; ``minimum``, ``above``, ``maximum`` and ``below`` are a number's bounds; what
     there is none of is None.
     """
-    rows, schema = [], settings.model_json_schema()["properties"]
+    rows, schema = [], settings.model_json_schema(by_alias=False)
     for name, field in settings.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         rows.append(
@@ -60,7 +60,7 @@ def settings_table(settings: Any) -> list[dict[str, Any]]:
                 "name": name,
                 "default": field.default,
                 "unit": extra.get("unit"),
-                **_allowed(schema[name]),
+                **_allowed(schema["properties"][name], schema.get("$defs", {})),
                 "source": extra.get("source"),
                 "inferred": extra.get("inferred"),
                 "description": field.description,
@@ -69,11 +69,13 @@ def settings_table(settings: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _allowed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a setting may be, from its JSON schema; an optional one says it for the value that is not null."""
-    schema = next((kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"), schema)
+def _allowed(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """What a setting may be, from its JSON schema; of an optional one, what it may be where it is not null."""
+    kinds = [named.get(str(kind.get("$ref")).rpartition("/")[2], kind) for kind in schema.get("anyOf", [schema])]
+    choices = [value for kind in kinds for value in kind.get("enum", [kind["const"]] if "const" in kind else [])]
     bounds = {"minimum": "minimum", "above": "exclusiveMinimum", "maximum": "maximum", "below": "exclusiveMaximum"}
-    return {"choices": schema.get("enum"), **{ours: schema.get(theirs) for ours, theirs in bounds.items()}}
+    found = {ours: next((kind[key] for kind in kinds if key in kind), None) for ours, key in bounds.items()}
+    return {"choices": choices or None, **found}
 
 
 def _allowed_text(row: Mapping[str, Any]) -> str:

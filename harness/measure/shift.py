@@ -124,7 +124,7 @@ def measure_kl(
     pairs = [(row, (prompt, row[1])) for row, prompt in zip(rows, theirs, strict=True)]
 
     def compare(part: Sequence[tuple[TokenRow, ...]]) -> Tensor:
-        hidden = [_hidden(model, [rows[i] for rows in part]) for i, model in enumerate((first, second))]
+        hidden = [_hidden(model, [forms[i] for forms in part]) for i, model in enumerate((first, second))]
         heads = head_of(first.model), head_of(second.model)
         size = _piece(first)
         pieces = zip(hidden[0].split(size), hidden[1].split(size), strict=True)

@@ -145,20 +145,21 @@ def load_folder(path: Path, name: str, device: str = "cpu", tokenizer_path: Path
     from transformers import AutoModelForCausalLM
 
     try:
-        both: Any = AutoModelForCausalLM.from_pretrained(
+        loaded_with_report: Any = AutoModelForCausalLM.from_pretrained(
             path, dtype=torch.float32, local_files_only=True, trust_remote_code=False, output_loading_info=True
         )
     except (MemoryError, torch.OutOfMemoryError):
         raise  # the files may be sound
     except Exception as error:
         raise ModelError(f"the weights of {path} cannot be loaded", why=_first_line(error)) from error
-    loaded, found = both
-    if missing := sorted(found["missing_keys"]):
+    loaded, report = loaded_with_report
+    if missing := sorted(report["missing_keys"]):
         # The library would fill them with random numbers.
         some = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         raise ModelError(f"the weights of {path} are not whole", why=f"{len(missing)} tensors are missing: {some}")
     model = loaded.to(device)
-    _own_memory(model)
+    if model.device.type == "cpu":
+        _own_memory(model)
     model.eval()
     return ChatModel(model, load_tokenizer(tokenizer_path or path), name)
 

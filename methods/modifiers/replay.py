@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
-from cl_bench.harness.errors import UsageError
+from cl_bench.harness.errors import DataError, UsageError
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import Prompt
 from cl_bench.harness.jsonl import read_jsonl
@@ -153,9 +153,12 @@ def read_prompts(file: Path) -> list[Example]:
     """The prompts of a file of JSON lines, each an object with the text ``prompt``; ids are hashes of the text.
 
     Raises:
-        DataError: The file cannot be read, or a line holds no prompt; names file and line.
+        DataError: The file cannot be read, a line is no JSON object with a prompt, an ``id`` is there that is no string
+            or comes twice, or a prompt is empty.
     """
     texts = dict.fromkeys(str(row["prompt"]) for row in read_jsonl(file, {"prompt": "str"}))
+    if not all(text.strip() for text in texts):
+        raise DataError(f"{file}: a prompt is empty", hint='modifier.replay.prompts names JSON lines {"prompt": TEXT}')
     return [Example(PSEUDO, content_hash([text])[:16], ({"role": "user", "content": text},)) for text in texts]
 
 

@@ -18,15 +18,14 @@ def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
     Args:
         model: A causal language model of transformers.
         batch: ``input_ids`` and ``attention_mask``, [B, T]; padding on either side. With ``prompt_lengths`` [B] too,
-            rows that continue the same prompt share its pass; then only positions that predict a token of a completion
-            may be kept.
+            rows that continue the same prompt share its pass, where all kept positions predict tokens of completions.
         keep: Boolean [B, T]; position t is kept when its logits predict a loss token.
 
     Returns:
         [N, D], row by row.
     """
     shared = shared_prompts(model, batch)
-    if shared is not None:
+    if shared is not None and shared.predicts_all(keep):
         return shared.hidden_at(model, keep)
     mask = batch["attention_mask"]
     positions = (mask.cumsum(1) - 1).clamp(min=0)

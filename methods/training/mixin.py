@@ -235,10 +235,10 @@ class TrainingMixin:
         with _autocast(session):
             loss = self.step_loss(model, inputs)
             for modifier in session.context.modifiers:
-                with blaming("modifier", modifier.name):
+                with blaming(modifier, modifier.name):
                     penalty = modifier.token_penalty(session.student, inputs)
                     if penalty is not None:
-                        _refuse_endless(penalty[0], modifier.name, session.stage.name)
+                        _refuse_non_finite(penalty[0], modifier.name, session.stage.name)
                         loss = loss + penalty[0] / max(int(num_items_in_batch or 0), 1)
         if not torch.isfinite(loss.detach()):
             step = self._trainer().state.global_step + 1
@@ -257,10 +257,10 @@ class TrainingMixin:
             self.session.student.model.zero_grad(set_to_none=True)
         elif trainer.accelerator.sync_gradients:
             for modifier in self.session.context.modifiers:
-                with blaming("modifier", modifier.name):
+                with blaming(modifier, modifier.name):
                     penalty = modifier.parameter_penalty(self.session.student)
                     if penalty is not None:
-                        _refuse_endless(penalty, modifier.name, self.session.stage.name)
+                        _refuse_non_finite(penalty, modifier.name, self.session.stage.name)
                         trainer.accelerator.backward(penalty)
                         loss = loss + penalty.detach()
         return loss
@@ -289,10 +289,11 @@ class TrainingMixin:
         return self
 
 
-def _refuse_endless(penalty: Tensor, modifier: str, stage: str) -> None:
-    if not bool(torch.isfinite(penalty.detach()).all()):
+def _refuse_non_finite(penalty: Tensor | float, modifier: str, stage: str) -> None:
+    value = float(torch.as_tensor(penalty).detach().sum())
+    if not math.isfinite(value):
         raise DivergedError(
-            f"the penalty of {modifier} became {float(penalty.detach().sum())} in stage {stage}",
+            f"the penalty of {modifier} became {value} in stage {stage}",
             hint=f"lower the learning rate or the settings of {modifier}",
         )
 

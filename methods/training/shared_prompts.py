@@ -42,7 +42,8 @@ class SharedPrompts:
         """Last hidden states [N, D] at the kept positions of the batch, [B, T], row by row."""
         from transformers import DynamicCache
 
-        cache, decoder = DynamicCache(), model.get_decoder()
+        cache: Any = DynamicCache()
+        decoder = model.get_decoder()
         ends = decoder(
             input_ids=self.prompts,
             attention_mask=self.prompt_mask,
@@ -50,7 +51,10 @@ class SharedPrompts:
             cache=cache,
             use_cache=True,
         ).last_hidden_state[:, -1]
-        cache.batch_select_indices(self.owner)
+        # Chosen by a product: the gradient of picking rows by index is summed in an order that threads decide.
+        chosen = torch.nn.functional.one_hot(self.owner, len(self.prompts))
+        for layer in cache.layers:
+            layer.keys, layer.values = _rows_of(layer.keys, chosen), _rows_of(layer.values, chosen)
         mask = torch.cat([self.prompt_mask[self.owner], self.completion_mask[:, :-1]], dim=1)
         states = decoder(
             input_ids=self.completions[:, :-1],
@@ -59,10 +63,17 @@ class SharedPrompts:
             cache=cache,
             use_cache=True,
         ).last_hidden_state
-        columns = self.last[:, None] + torch.arange(self.completions.shape[1], device=keep.device)
-        kept = keep.gather(1, columns.clamp(max=keep.shape[1] - 1)) & self.completion_mask.bool()
-        hidden: Tensor = torch.cat([ends[self.owner][:, None], states], dim=1)[kept]
+        hidden: Tensor = torch.cat([_rows_of(ends, chosen)[:, None], states], dim=1)[self._kept(keep)]
         return hidden
+
+    def predicts_all(self, keep: Tensor) -> bool:
+        """Whether every kept position of the batch predicts a token of a completion."""
+        return bool(self._kept(keep).sum() == keep.sum())
+
+    def _kept(self, keep: Tensor) -> Tensor:
+        """The kept positions among each row's last prompt token and its completion, [B, C]."""
+        columns = self.last[:, None] + torch.arange(self.completions.shape[1], device=keep.device)
+        return keep.gather(1, columns.clamp(max=keep.shape[1] - 1)) & self.completion_mask.bool()
 
 
 def shared_prompts(model: Any, batch: Mapping[str, Tensor]) -> SharedPrompts | None:
@@ -95,7 +106,20 @@ def _attention_alone(model: Any) -> bool:
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ())
     shares_keys = bool(getattr(config, "num_kv_shared_layers", 0))
-    return not model._is_stateful and not shares_keys and kinds <= {"full_attention", "sliding_attention"}
+    plain = not model._is_stateful and not shares_keys and kinds <= {"full_attention", "sliding_attention"}
+    return plain and not _rope_types(config) & {"dynamic", "longrope"}
+
+
+def _rope_types(config: Any) -> set[str]:
+    """Kinds of rotary embedding, of the model or of each kind of layer; some depend on the longest row of a pass."""
+    parameters = getattr(config, "rope_parameters", None) or {}
+    return {str(part.get("rope_type")) for part in (parameters, *parameters.values()) if isinstance(part, Mapping)}
+
+
+def _rows_of(states: Tensor, chosen: Tensor) -> Tensor:
+    """Rows [B, ...] of the distinct prompts' states [G, ...], by one-hot [B, G]; exact in any format."""
+    with torch.autocast(states.device.type, enabled=False):
+        return (chosen.to(states.dtype) @ states.flatten(1)).view(len(chosen), *states.shape[1:])
 
 
 def _slice(ids: Tensor, start: Tensor, width: int, first: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:

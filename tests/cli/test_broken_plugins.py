@@ -104,7 +104,7 @@ def test_one_seed_that_raises_takes_nothing_from_the_others(cli: Cli, tiny: Path
     assert done.code == 1
     runs = json.loads(done.out)["runs"]
     assert [run["status"] for run in runs] == ["done", "failed", "done"]
-    assert "ValueError: oh" in runs[1]["error"] and "in method mine" in done.err
+    assert "ValueError: oh" in runs[1]["error"] and "in the extension mine" in runs[1]["error"]
 
 
 @pytest.mark.end_to_end
