@@ -131,8 +131,8 @@ class _Run:
             ) from error
         except Exception as error:
             self.store.status("failed", reason=error.what if isinstance(error, ClBenchError) else repr(error))
-            if isinstance(error, UsageError):
-                # Its exit code says that nothing was written.
+            if isinstance(error, UsageError) and self.store.stage_done(0, BASE_ROW):
+                # Its exit code says that nothing was done.
                 raise ClBenchError(error.what, error.why, error.hint) from error
             raise
         finally:

@@ -125,7 +125,7 @@ def test_places_outside_the_run_are_refused(store: Store) -> None:
 
 
 def test_document_that_does_not_fit_its_schema_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError, match="status document"):
+    with pytest.raises(StoreError, match="document of kind status"):
         store.write_json("status.json", {"schema_version": 1, "state": "fine", "updated": ""}, schema="status")
     assert not store.exists("status.json")
 
