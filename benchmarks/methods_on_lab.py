@@ -200,8 +200,8 @@ def page(output: Path) -> Iterator[str]:
         rate = float(chosen[arm.method].chosen["learning_rate"])
         yield row(arm, runs_of(output, arm, rate), rate)
     yield "\n## Choice of the learning rate\n"
-    yield "Score of each trial on dev rows, %; the largest was taken. Acquisition and retention weigh alike, so a rate that"
-    yield "moves little scores near the untouched model; differences of a point between small rates are within noise.\n"
+    yield "Score of each trial on dev rows, %; the largest was taken. Acquisition and retention weigh alike, so a rate"
+    yield f"that moves little scores near the untouched model; one seed and {EVALUATED} rows a column tell no point apart.\n"
     yield "| method | " + " | ".join(f"{rate:g}" for rate in rates) + " |"
     yield "|---|" + "---|" * len(rates)
     for name, result in chosen.items():
