@@ -201,7 +201,7 @@ def page(output: Path) -> Iterator[str]:
         yield row(arm, runs_of(output, arm, rate), rate)
     yield "\n## Choice of the learning rate\n"
     yield "Score of each trial on dev rows, %; the largest was taken. Acquisition and retention weigh alike, so a rate"
-    yield f"that moves little scores near the untouched model; one seed and {EVALUATED} rows a column tell no point apart.\n"
+    yield f"that moves little scores near the untouched model; one seed and {EVALUATED} rows tell no point apart.\n"
     yield "| method | " + " | ".join(f"{rate:g}" for rate in rates) + " |"
     yield "|---|" + "---|" * len(rates)
     for name, result in chosen.items():
