@@ -128,10 +128,11 @@ def runs_of(output: Path, arm: Arm, rate: float) -> list[RunView]:
     for path in output.glob("science/*/*/spec.yaml"):
         run = load_run(path.parent)
         spec = run.spec
-        same = spec.method is not None and spec.method.name == arm.method and spec.model.name == MODEL
+        if spec.method is None or spec.method.settings["learning_rate"] != float(f"{rate * arm.faster:g}"):
+            continue
+        same = spec.method.name == arm.method and spec.model.name == MODEL
         if same and tuple(item.name for item in spec.modifiers) == arm.modifiers:
-            own = spec.method.settings["learning_rate"] if spec.method is not None else None
-            found += [run] if own == float(f"{rate * arm.faster:g}") else []
+            found.append(run)
     return sorted((run for run in found if run.status.get("state") in ("done", "diverged")), key=lambda r: r.spec.seed)
 
 

@@ -70,13 +70,13 @@ class Components:
         adapters = [modifier for modifier in self.modifiers if modifier.reparametrises]
         with global_seed(stage_seed(self.seed, stage.name)):
             for modifier in (*plain, *adapters):
-                with blaming(modifier, modifier.name):
+                with blaming(modifier):
                     modifier.before_stage(student, stage, context)
                     stage = stage.with_examples(modifier.examples(stage), modifier.scorers(), modifier.replaces_rows)
-            with blaming(self.method, self.method.name):
+            with blaming(self.method):
                 adaptation: Any = self.method.adapt(student, stage, context)
             for modifier in (*adapters, *plain):
-                with blaming(modifier, modifier.name):
+                with blaming(modifier):
                     modifier.after_stage(student, stage, context)
         if not isinstance(adaptation, Adaptation):
             raise ClBenchError(

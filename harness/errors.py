@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
@@ -99,15 +100,15 @@ _BLAME = "in the extension"
 
 
 @contextmanager
-def blaming(extension: object, name: str) -> Iterator[None]:
-    """Note on an exception which extension's code it came through last; nothing is noted of what is built in."""
+def blaming(extension: Any) -> Iterator[None]:
+    """Note on an exception which method's or modifier's code it came from; nothing is noted of what is built in."""
     try:
         yield
     except ClBenchError:
         raise
     except Exception as error:
         if not type(extension).__module__.startswith("cl_bench.") and not blamed(error):
-            error.add_note(f"{_BLAME} {name}; cl-bench validate checks extensions")
+            error.add_note(f"{_BLAME} {extension.name}; cl-bench validate checks extensions")
         raise
 
 

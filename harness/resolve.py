@@ -179,7 +179,7 @@ def _method(
     values = recipe.method_settings(name, known)
     templates = {f"{key}_template": text for key, text in profile.templates.items()}
     values |= {key: text for key, text in templates.items() if key in known and key not in recipe.methods.get(name, {})}
-    return component(registry.method_class(name).Settings, "method", name, values | own, registry)
+    return component(found.Settings, "method", name, values | own, registry)
 
 
 def _refuse_broken(found: type, kind: str, name: str) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.methods.training.divergences import Head
-from cl_bench.methods.training.shared_prompts import shared_prompts
+from cl_bench.methods.training.shared_prompts import positions, shared_prompts
 
 
 def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
@@ -28,9 +28,8 @@ def hidden_at(model: Any, batch: Mapping[str, Tensor], keep: Tensor) -> Tensor:
     if shared is not None and shared.predicts_all(keep):
         return shared.hidden_at(model, keep)
     mask = batch["attention_mask"]
-    positions = (mask.cumsum(1) - 1).clamp(min=0)
     output = model.get_decoder()(
-        input_ids=batch["input_ids"], attention_mask=mask, position_ids=positions, use_cache=False
+        input_ids=batch["input_ids"], attention_mask=mask, position_ids=positions(mask), use_cache=False
     )
     hidden: Tensor = output.last_hidden_state[keep]
     return hidden

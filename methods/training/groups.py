@@ -50,16 +50,35 @@ def draw_groups(
     prompts: Prompts,
     generation: GenerationSettings,
     samples: int,
+    *,
     step: int,
     visit: int,
-    with_log_probs: bool = False,
+    update: int,
+    with_log_probs: bool = True,
 ) -> list[Group]:
-    """Sample every prompt ``samples`` times with the student as it is now; each sample goes into the ledger.
+    """Groups of a batch of rollouts: sampled at its first update, read from the ledger at a later one, after a resume.
 
     Each sample has its own generator, keyed by (run seed, stage, example, visit, number), so neither micro-batches nor
     a resume change it. Samples of a prompt share one prefill.
+
+    Args:
+        session: The student, its context and its counters.
+        examples: The batch's rows, in the order in which they were drawn.
+        prompts: Their prompts.
+        generation: Length and temperature.
+        samples: Samples of each prompt.
+        step: What the ledger keeps the batch under.
+        visit: Epoch, for the samples' seeds.
+        update: Number of the optimizer step within the batch, from 0.
+        with_log_probs: Keep log-probabilities too: needed where a batch has several updates.
     """
     context = session.context
+    if update:
+        found = iter([row for row in context.ledger if row["step"] == step])
+        return [
+            Group(example, prompts[example.key], tuple(_completion(next(found)) for _ in range(samples)))
+            for example in examples
+        ]
     asked = [
         Prompt(prompts[example.key], context.row_seed("rollout", example.id, visit, number))
         for example in examples
@@ -83,3 +102,7 @@ def split_evenly(count: int, parts: int) -> list[slice]:
     """Slices of ``range(count)`` into that many runs whose lengths differ by one at most; some may be empty."""
     ends = [count * (part + 1) // parts for part in range(parts)]
     return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _completion(row: Mapping[str, Any]) -> Completion:
+    return Completion(tuple(row["tokens"]), row["text"], row["ended"], tuple(row["log_probs"]))

@@ -235,7 +235,7 @@ class TrainingMixin:
         with _autocast(session):
             loss = self.step_loss(model, inputs)
             for modifier in session.context.modifiers:
-                with blaming(modifier, modifier.name):
+                with blaming(modifier):
                     penalty = modifier.token_penalty(session.student, inputs)
                     if penalty is not None:
                         _refuse_non_finite(penalty[0], modifier.name, session.stage.name)
@@ -257,7 +257,7 @@ class TrainingMixin:
             self.session.student.model.zero_grad(set_to_none=True)
         elif trainer.accelerator.sync_gradients:
             for modifier in self.session.context.modifiers:
-                with blaming(modifier, modifier.name):
+                with blaming(modifier):
                     penalty = modifier.parameter_penalty(self.session.student)
                     if penalty is not None:
                         _refuse_non_finite(penalty, modifier.name, self.session.stage.name)

@@ -13,10 +13,10 @@ from cl_bench.harness.generation.base import GenerationSettings
 from cl_bench.methods.training.anchors import Anchor, anchor_loss
 from cl_bench.methods.training.divergences import Divergence, chunked, importance_weights, tempered, token_log_probs
 from cl_bench.methods.training.forward import computed_tokens, head_of, hidden_at, shifted
-from cl_bench.methods.training.groups import Choose, Group, TeacherSample, split_evenly
+from cl_bench.methods.training.groups import Choose, Group, TeacherSample, draw_groups, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights, skip_mask, tokens_to_skip
 from cl_bench.methods.training.mixin import Counters, TrainingMixin, TrainingSession, training_arguments
-from cl_bench.methods.training.rollouts import BlockSampler, batch_groups, shuffle
+from cl_bench.methods.training.rollouts import BlockSampler, shuffle
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.methods.training.teachers import Teacher
 from cl_bench.tasks.base import Example, Message
@@ -228,7 +228,7 @@ def _samples(
     """
     updates, count, how = objective.updates, objective.samples, objective.generation
     step = block * updates + 1
-    groups = batch_groups(
+    groups = draw_groups(
         session, examples, pairs.student, how, count, step=step, visit=visit, update=update, with_log_probs=updates > 1
     )
     samples = [s for group in groups for s in _chosen(session, objective, pairs, group, counted=update == 0)]

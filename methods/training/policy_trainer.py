@@ -14,11 +14,11 @@ from cl_bench.harness.measure.cost import forward_flops
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.training.divergences import token_log_probs
 from cl_bench.methods.training.forward import computed_tokens, head_of, hidden_at, shifted
-from cl_bench.methods.training.groups import Group, Prompts, split_evenly
+from cl_bench.methods.training.groups import Group, Prompts, draw_groups, split_evenly
 from cl_bench.methods.training.losses import Reduction, loss_weights
 from cl_bench.methods.training.mixin import TrainingMixin, TrainingSession, training_arguments
 from cl_bench.methods.training.policy import PolicyObjective, Scale, group_advantages, policy_loss
-from cl_bench.methods.training.rollouts import BlockSampler, batch_groups, shuffle
+from cl_bench.methods.training.rollouts import BlockSampler, shuffle
 from cl_bench.methods.training.rows import pad_batch
 from cl_bench.tasks.base import Example
 
@@ -108,7 +108,7 @@ def policy_trainer(
             block, update = divmod(self.state.global_step, training.updates)
             if self._batch is None or self._batch[0] != block:
                 how, visit = training.generation, int(self.state.epoch or 0)
-                groups = batch_groups(
+                groups = draw_groups(
                     session, examples, prompts, how, training.samples, step=block, visit=visit, update=update
                 )
                 # After a resume the samples were counted before.

@@ -47,7 +47,7 @@ class SharedPrompts:
         ends = decoder(
             input_ids=self.prompts,
             attention_mask=self.prompt_mask,
-            position_ids=_positions(self.prompt_mask),
+            position_ids=positions(self.prompt_mask),
             cache=cache,
             use_cache=True,
         ).last_hidden_state[:, -1]
@@ -59,7 +59,7 @@ class SharedPrompts:
         states = decoder(
             input_ids=self.completions[:, :-1],
             attention_mask=mask,
-            position_ids=_positions(mask)[:, self.prompts.shape[1] :],
+            position_ids=positions(mask)[:, self.prompts.shape[1] :],
             cache=cache,
             use_cache=True,
         ).last_hidden_state
@@ -129,5 +129,6 @@ def _slice(ids: Tensor, start: Tensor, width: int, first: Tensor, past: Tensor) 
     return ids.gather(1, columns.clamp(0, ids.shape[1] - 1)), inside
 
 
-def _positions(mask: Tensor) -> Tensor:
+def positions(mask: Tensor) -> Tensor:
+    """Position of each token among its row's own, [B, T]; padding on either side."""
     return (mask.cumsum(1) - 1).clamp(min=0)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import yaml
 
 from cl_bench.harness.errors import DataError
-from cl_bench.harness.jsonl import read_jsonl
+from cl_bench.harness.jsonl import check_new_id, check_row, read_jsonl
 from cl_bench.tasks.sources.base import DataOptions
 
 
@@ -117,8 +117,6 @@ def load_rows(spec: DatasetSpec, split: str, options: DataOptions) -> list[dict[
 
 def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list[dict[str, Any]]:
     from datasets import load_dataset
-
-    from cl_bench.harness.jsonl import check_new_id, check_row
 
     source = spec.path if located.root is None else str(located.root)
     revision = spec.revision if located.kind == "hub" else None
