@@ -53,6 +53,7 @@ class Profile(_File):
         suite: Retention suite, or None.
         tier: Tier of the suite.
         recipe: Recipe of method settings.
+        training_rows: Training rows of a stage where neither the sequence nor the request gives a number; None for all.
         precision: Numeric formats and batch plan.
         evaluation: Rows evaluated and the system prompt.
         evaluation_batch_size: Rows scored together.
@@ -66,6 +67,7 @@ class Profile(_File):
     suite: str | None = None
     tier: str = "full"
     recipe: str
+    training_rows: int | None = Field(default=None, ge=1)
     precision: PrecisionChoice = PrecisionChoice()
     evaluation: EvaluationSpec = EvaluationSpec()
     evaluation_batch_size: int = Field(default=128, ge=1)

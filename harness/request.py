@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,6 +68,7 @@ class Request(BaseModel):
         """This request with another one's values where it has none; settings are merged name by name.
 
         Method settings of the other one are dropped where this one names another method, and likewise for sequences.
+        What this one sets for every stage replaces what the other one sets for single stages.
         """
         base = lower.model_dump()
         own = {key: value for key, value in self.model_dump().items() if value is not None and key != "settings"}
@@ -77,7 +78,16 @@ class Request(BaseModel):
                 settings.pop(group, None)
                 if group == "sequence":
                     base["order"] = None
+        if "sequence" in settings:
+            settings["sequence"] = _without_stage_values(settings["sequence"], self.group("sequence"))
         return Request.model_validate({**base, **own, "settings": merge(settings, self.settings)})
+
+
+def _without_stage_values(sequence: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:
+    return {
+        key: {name: item for name, item in value.items() if name not in names} if isinstance(value, Mapping) else value
+        for key, value in sequence.items()
+    }
 
 
 def merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,10 +162,7 @@ def read_request(path: Path) -> Request:
 
 def request_of(spec: RunSpec) -> Request:
     """A request that resolves to an equal specification where models, data and sources are unchanged."""
-    stages = {
-        stage.name: {key: value for key, value in (("rows", stage.rows), ("epochs", stage.epochs)) if value is not None}
-        for stage in spec.sequence.stages
-    }
+    stages = {stage.name: {"rows": stage.rows, "epochs": stage.epochs} for stage in spec.sequence.stages}
     evaluation = spec.evaluation.model_dump() | {"batch_size": spec.evaluation_batch_size}
     precision = {name: getattr(spec.precision, name) for name in spec.precision.__dataclass_fields__}
     method = spec.method

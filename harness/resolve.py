@@ -63,7 +63,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     bound, method_name = _method_name(request, registry)
     method = _method(method_name, request, profile, recipe, registry)
     modifiers = _modifiers(request, recipe, registry, method_name)
-    sequence = _sequence(request, registry)
+    sequence = _sequence(request, profile, registry)
     for stage in sequence.stages:
         registry.source("tasks", stage.task)
     data = build(DataSpec, merge(profile.data.model_dump(), request.group("data")), "settings of data")
@@ -242,7 +242,7 @@ def _refuse_two_adapters(names: Iterable[str], registry: Registry) -> None:
         )
 
 
-def _sequence(request: Request, registry: Registry) -> SequenceSpec:
+def _sequence(request: Request, profile: Profile, registry: Registry) -> SequenceSpec:
     if request.sequence is None:
         raise UsageError("no sequence given", hint=f"--sequence with one of: {', '.join(registry.sequences())}")
     sequence = registry.sequence(request.sequence).resolve(request.order)
@@ -255,7 +255,8 @@ def _sequence(request: Request, registry: Registry) -> SequenceSpec:
         own = settings.get(stage.name, {})
         if not isinstance(own, Mapping):
             raise UsageError(f"sequence.{stage.name}: expected rows or epochs", hint=f"sequence.{stage.name}.epochs=1")
-        values = stage.model_dump() | every | dict(own)
+        default = {"rows": profile.training_rows} if stage.rows is None else {}
+        values = stage.model_dump() | default | every | dict(own)
         values["rows"] = _smaller(values["rows"], request.limit)
         stages.append(build(StageSpec, values, f"settings of stage {stage.name}"))
     return sequence.model_copy(update={"stages": tuple(stages)})

@@ -114,6 +114,33 @@ def test_a_smaller_number_of_rows_survives_the_limit(tiny: Path) -> None:
     assert [stage.epochs for stage in spec.sequence.stages] == [None, None, 3]
 
 
+def test_the_profile_says_how_many_rows_a_stage_trains_on(tiny: Path) -> None:
+    rows = load_profile("lab").training_rows
+    assert rows is not None
+    assert {stage.rows for stage in resolved(model=str(tiny)).sequence.stages} == {rows}
+    own = resolved(model=str(tiny), settings={"sequence": {"rows": 7}})
+    assert {stage.rows for stage in own.sequence.stages} == {7}
+    whole = resolved(model=str(tiny), settings={"sequence": {"rows": None}})
+    assert {stage.rows for stage in whole.sequence.stages} == {None}
+    assert resolve(request_of(whole), Execution(), Registry(), lambda message: None) == [whole]
+
+
+def test_rows_of_the_sequence_file_come_before_those_of_the_profile(tiny: Path, tmp_path: Path) -> None:
+    text = "name: two\nstages: [{task: math, rows: 11}, tool-use]\n"
+    (tmp_path / "sequences").mkdir()
+    (tmp_path / "sequences" / "two.yaml").write_text(text, encoding="utf-8")
+    request = Request(method="sft", sequence="two", profile="lab", model=str(tiny), suite="none")
+    (spec,) = resolve(request, Execution(), Registry([tmp_path]), lambda message: None)
+    assert [stage.rows for stage in spec.sequence.stages] == [11, load_profile("lab").training_rows]
+
+
+def test_rows_for_every_stage_replace_a_saved_specifications(tiny: Path) -> None:
+    spec = resolved(model=str(tiny), settings={"sequence": {"math": {"rows": 5}}})
+    changed = Request(settings={"sequence": {"rows": 9}}).over(request_of(spec))
+    (again,) = resolve(changed, Execution(), Registry(), lambda message: None)
+    assert {stage.rows for stage in again.sequence.stages} == {9}
+
+
 def test_seeds_differ_in_the_seed_alone(tiny: Path) -> None:
     request = Request(
         method="sft", sequence="skills", profile="lab", suite="none", model=str(tiny), seeds=(3, 5), limit=2
