@@ -1,0 +1,1 @@
+"""The process that runs one untrusted program: it starts alone, without the rest of the package."""
