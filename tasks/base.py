@@ -76,6 +76,13 @@ class Task(ABC):
     """Longest response that evaluation waits for, in tokens."""
     stop: tuple[str, ...] = ()
     """Strings that end a response in evaluation."""
+    executes_code: bool = False
+    """Whether scoring runs programs that a model wrote; such a task needs the user's leave."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What a reader of this task's numbers should know about its rows."""
+        return ()
 
     @abstractmethod
     def train(self) -> Sequence[Example]:
@@ -100,6 +107,11 @@ class Task(ABC):
     def split(self, name: SplitName) -> Sequence[Example]:
         """Rows of the split of that name."""
         return {"train": self.train, "dev": self.dev, "test": self.test, "ood": self.ood}[name]()
+
+    def scorable(self) -> Sequence[Example]:
+        """All rows that a response can be scored for: those of every split, each id once."""
+        rows = {example.id: example for name in SPLITS for example in self.split(name)}
+        return list(rows.values())
 
     def identity(self) -> dict[str, Any]:
         """What fixes the data and the scorer, as JSON: enters the run's hash and the evaluation cache's key."""

@@ -12,11 +12,15 @@ import yaml
 from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
 from cl_bench.tasks.base import Task
 from cl_bench.tasks.sources.base import DataOptions
-from cl_bench.tasks.sources.hub import HubSource, HubTask, MixtureTask
+from cl_bench.tasks.sources.editions import Edition
+from cl_bench.tasks.sources.hub import HubTask
 from cl_bench.tasks.sources.locate import DatasetSpec
+from cl_bench.tasks.sources.mixture import MixtureTask
 from cl_bench.tasks.sources.readers import READERS
+from cl_bench.tasks.sources.task_rows import HubSource
 
 _TOP_KEYS = {"name", "title", "sources"}
+_EDITION_KEYS = ("name", "expected_rows", "mismatch", "remark", "stand_in")
 
 
 def load_task(path: Path, options: DataOptions) -> Task:
@@ -25,8 +29,11 @@ def load_task(path: Path, options: DataOptions) -> Task:
     The file has ``name``, ``title`` and ``sources``; a source is one of
 
     - ``{kind: lab, domain: D, rows, nature}``: the generated world;
-    - ``{kind: K, data: {path, config, revision, files, fields, splits}, system, chance, max_new_tokens, columns}`` with
-      a reader K of ``tasks.sources.readers``: a public data set;
+    - ``{kind: K, data: {path, config, revision, files, fields, splits}, expected_rows, mismatch, system, chance,
+      max_new_tokens, columns, gold_filter}`` with a reader K of ``tasks.sources.readers``: a public data set. Instead
+      of ``data`` there may be ``editions``, of which the first that is there is read: each has the keys of ``data``, or
+      ``parts``, a list of such, and beside them ``name``, ``expected_rows``, ``mismatch``, ``remark`` and ``stand_in``
+      (``tasks.sources.editions``); ``configs`` names several configurations of one data set;
     - ``{kind: mixture, parts: [task, …]}``: parts of the tasks whose files lie beside this one;
     - ``{kind: python, file: F, class: C}``: a Task class in a file beside this one, called with the options;
     - ``{absent: reason}``: the source has no rows for this task.
@@ -79,8 +86,50 @@ def _make(name: str, source: dict[str, Any], path: Path, options: DataOptions) -
         return _python_task(path.parent / source["file"], source["class"], options)
     if kind not in READERS:
         raise UnknownNameError("kind of source", kind, [*READERS, "lab", "mixture", "python"])
-    data = DatasetSpec(**source.pop("data"))
-    return HubTask(name, HubSource(kind=kind, data=data, **source), options)
+    editions = _editions(source)
+    return HubTask(name, HubSource(kind=kind, editions=editions, **source), options)
+
+
+def task_editions(path: Path) -> tuple[Edition, ...]:
+    """The forms in which a task file says that its public data may be there; none where it reads no public data.
+
+    Raises:
+        UsageError: The file is not a task file.
+    """
+    source = _read(path)["sources"].get("hub") or {}
+    if source.get("kind") not in READERS:
+        return ()
+    try:
+        return _editions(dict(source))
+    except (TypeError, KeyError, ValueError) as error:
+        raise UsageError(f"{path}, source 'hub': wrong or missing keys", f"{type(error).__name__}: {error}") from error
+
+
+def _editions(source: dict[str, Any]) -> tuple[Edition, ...]:
+    """Take what describes the data out of a source."""
+    if "editions" in source:
+        return tuple(_edition(dict(declared)) for declared in source.pop("editions"))
+    own = {key: source.pop(key) for key in _EDITION_KEYS if key in source}
+    return (_edition({**own, **source.pop("data")}),)
+
+
+def _edition(declared: dict[str, Any]) -> Edition:
+    own = {key: declared.pop(key) for key in _EDITION_KEYS if key in declared}
+    parts = declared.pop("parts", None)
+    if parts is not None and declared:
+        raise ValueError(f"beside `parts`: {', '.join(declared)}")
+    specs = tuple(spec for part in ([declared] if parts is None else parts) for spec in _specs(dict(part)))
+    edition = Edition(parts=specs, **own)
+    if not {"test"} <= set(edition.splits) <= {"train", "test"}:
+        raise ValueError(f"the splits are {', '.join(edition.splits) or 'none'}; test, or train and test, are needed")
+    return edition
+
+
+def _specs(part: dict[str, Any]) -> list[DatasetSpec]:
+    """A data set, or one for each of its configurations."""
+    if "configs" in part:
+        return [DatasetSpec(config=config, **part) for config in part.pop("configs")]
+    return [DatasetSpec(**part)]
 
 
 def _lab_task(name: str, source: dict[str, Any], options: DataOptions) -> Task:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 SourceName = Literal["lab", "hub"]
+OptionOrder = Literal["permuted", "as-published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,9 @@ class DataOptions:
         split: How data sets without a test file are split: ``group`` keeps rows that share a question on one side,
             ``paper`` splits row by row.
         gold_ids: File of row ids, one a line, to which science tasks are restricted; None keeps every row.
+        option_order: Order of multiple-choice options: ``permuted`` by a hash of each row, so that no letter is right
+            more often than others, or ``as-published``.
+        allow_code: Whether programs that a model wrote may be run for scoring; None: the user has not said.
     """
 
     source: SourceName = "lab"
@@ -31,3 +35,5 @@ class DataOptions:
     order: str = "reasoning-first"
     split: Literal["group", "paper"] = "group"
     gold_ids: Path | None = None
+    option_order: OptionOrder = "permuted"
+    allow_code: bool | None = None

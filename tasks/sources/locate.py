@@ -1,19 +1,21 @@
-"""Finds a public data set: a folder shaped like the hub, flat JSONL files, or the hub itself."""
+"""Finds a public data set: under the data root, among the prepared ones, or on the hub itself."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import yaml
-
 from cl_bench.harness.errors import DataError
+from cl_bench.harness.files import file_hash
 from cl_bench.harness.jsonl import check_new_id, check_row, read_jsonl
 from cl_bench.tasks.sources.base import DataOptions
+from cl_bench.tasks.sources.front_matter import README, data_files, folder_names, read_front_matter, split_files
+from cl_bench.tasks.sources.prepared import PARTIAL, find_prepared, prepared_root
 
 
 class AbsentDataError(DataError):
@@ -55,31 +57,73 @@ class Located:
         kind: ``folder`` (hub-shaped), ``files`` (flat JSONL) or ``hub``.
         root: The hub-shaped folder, or the flat files' folder; None on the hub.
         files: Paths of the flat files by split.
+        prepared: Its files have the hashes recorded by ``cl-bench data prepare``, which also loaded the rows.
+        remark: Why something prepared was not taken, or empty.
     """
 
     kind: Literal["folder", "files", "hub"]
     root: Path | None = None
     files: Mapping[str, Path] = field(default_factory=dict)
+    prepared: bool = False
+    remark: str = ""
 
 
 def locate(spec: DatasetSpec, options: DataOptions) -> Located:
     """Find a data set.
 
+    With a data root it is there or nowhere. Without one, what ``cl-bench data prepare`` put into the cache comes
+    before the hub, and is the only place where the hub must not be asked. What was prepared at another revision than
+    the one asked for is not taken.
+
     Raises:
-        AbsentDataError: It is not under the data root, or there is no data root and the hub must not be asked.
+        AbsentDataError: It is not under the data root; or there is no data root, it was not prepared, and the hub
+            does not have it or must not be asked.
+        DataError: A prepared file is damaged.
     """
-    if options.data_root is None:
-        if not spec.on_hub:
-            raise AbsentDataError(
-                f"the data set {spec.path} is published as files, not on the hub",
-                hint=f"give --data-root DIR with {' and '.join(spec.files.values())}",
-            )
-        if options.offline or os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
-            raise AbsentDataError(
-                f"the data set {spec.path} is not local", "the hub must not be asked (offline)", "give --data-root DIR"
-            )
-        return Located("hub")
-    root = options.data_root
+    if options.data_root is not None:
+        return _in_data_root(spec, options.data_root)
+    found, remark = _as_prepared(spec, prepared_root())
+    if found is not None:
+        return found
+    if not spec.on_hub:
+        raise AbsentDataError(
+            f"the data set {spec.path} is published as files, not on the hub",
+            remark,
+            f"give --data-root DIR with {' and '.join(spec.files.values())}",
+        )
+    if is_offline(options):
+        raise AbsentDataError(
+            f"the data set {spec.path} is not local",
+            "; ".join(filter(None, (remark, "the hub must not be asked (offline)"))),
+            f"give --data-root DIR, or run cl-bench data prepare {spec.path} with a network",
+        )
+    return Located("hub", remark=remark)
+
+
+def is_offline(options: DataOptions) -> bool:
+    """Whether the hub must not be asked: ``--offline``, or Hugging Face's own variable for it."""
+    return options.offline or os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}
+
+
+def _as_prepared(spec: DatasetSpec, root: Path) -> tuple[Located | None, str]:
+    found, remark = find_prepared(root, spec)
+    if found is None:
+        return None, remark
+    if found.kind == "folder":
+        return Located("folder", root / spec.path, prepared=True), ""
+    return Located("files", root, {split: root / name for split, name in spec.files.items()}, prepared=True), ""
+
+
+def _in_data_root(spec: DatasetSpec, root: Path) -> Located:
+    found, remark = _as_prepared(spec, root)
+    if found is not None:
+        return found
+    if remark or (root / PARTIAL / spec.path).exists():
+        raise AbsentDataError(
+            f"the data set {spec.path} is not in {root}",
+            remark or "its preparation was not finished",
+            f"cl-bench data prepare {spec.path} --to {root}",
+        )
     if (folder := root / spec.path).is_dir():
         return Located("folder", folder)
     files = {split: root / name for split, name in spec.files.items()}
@@ -96,6 +140,9 @@ def locate(spec: DatasetSpec, options: DataOptions) -> Located:
 def load_rows(spec: DatasetSpec, split: str, options: DataOptions) -> list[dict[str, Any]]:
     """Rows of one split, checked.
 
+    JSONL is read line by line, so that a broken row is named with its file and line; other formats go through
+    ``datasets``.
+
     Args:
         spec: The data set.
         split: A key of ``spec.files``.
@@ -105,28 +152,62 @@ def load_rows(spec: DatasetSpec, split: str, options: DataOptions) -> list[dict[
         AbsentDataError: It was not found.
         DataError: A row is broken, or the hub did not deliver.
     """
-    located = locate(spec, options)
-    if located.kind == "files":
-        return read_jsonl(located.files[split], spec.fields)
-    if located.kind == "folder":
-        assert located.root is not None
-        for path in _split_files(located.root, spec.config, spec.hub_split(split)):
-            read_jsonl(path, spec.fields)
+    return read_located(spec, split, locate(spec, options))
+
+
+def read_located(spec: DatasetSpec, split: str, located: Located) -> list[dict[str, Any]]:
+    """Rows of one split from where ``locate`` found the data set; raises DataError as ``load_rows`` does."""
+    if located.kind == "hub":
+        return _load_with_datasets(spec, split, located)
+    paths = located_files(spec, split, located)
+    if paths and all(path.suffix == ".jsonl" for path in paths):
+        return _read_lines(paths, spec)
     return _load_with_datasets(spec, split, located)
 
 
-def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list[dict[str, Any]]:
-    from datasets import load_dataset
+def located_files(spec: DatasetSpec, split: str, located: Located) -> list[Path]:
+    """Files of a split on this machine, in order; empty where nothing says which of a folder's files these are.
 
+    Raises:
+        DataError: The folder declares other configurations or splits.
+    """
+    if located.kind == "files":
+        return [located.files[split]]
+    root = located.root
+    assert root is not None
+    front = read_front_matter(root / README)
+    names = split_files(folder_names(root), front, spec.config, spec.hub_split(split), str(root))
+    return [root / name for name in names]
+
+
+def _read_lines(paths: list[Path], spec: DatasetSpec) -> list[dict[str, Any]]:
+    parts = [read_jsonl(path, spec.fields) for path in paths]
+    if len(parts) == 1:
+        return parts[0]
+    seen: dict[Any, int] = {}
+    rows = [row for part in parts for row in part]
+    for index, row in enumerate(rows):
+        check_new_id(row, index, seen, f"{spec.path}, {len(paths)} files, row")
+    return rows
+
+
+def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list[dict[str, Any]]:
     source = spec.path if located.root is None else str(located.root)
-    revision = spec.revision if located.kind == "hub" else None
     try:
-        rows = list(load_dataset(source, spec.config, split=spec.hub_split(split), revision=revision))
+        if located.root is None:
+            rows = _from_hub(spec, split)
+        else:
+            rows = _from_folder(spec, split, located.root, located_files(spec, split, located))
+    except DataError:
+        raise
     except Exception as error:  # datasets raises many kinds; all mean that the data set cannot be had
+        command = f"cl-bench data prepare {spec.path}"
         raise DataError(
             f"the data set {source} cannot be loaded",
-            f"{type(error).__name__}: {error}",
-            "check the folder's README.md" if located.root else "give --data-root DIR with a local copy",
+            "; ".join(filter(None, (f"{type(error).__name__}: {error}", located.remark))),
+            f"{command} says what is missing; or give --data-root DIR with a local copy"
+            if located.root is None
+            else f"check the folder's README.md and its files; {command} fetches the data set anew",
         ) from error
     where = f"{source}, {spec.hub_split(split)} row"
     seen: dict[Any, int] = {}
@@ -136,34 +217,32 @@ def _load_with_datasets(spec: DatasetSpec, split: str, located: Located) -> list
     return rows
 
 
-def _split_files(folder: Path, config: str | None, split: str) -> list[Path]:
-    """JSONL files of a configuration's split: as the front matter of README.md says, else those named after it."""
-    patterns = list(_declared_patterns(folder / "README.md", config, split))
-    if not patterns:
-        patterns = [f"**/*{split}*.jsonl"]
-    return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.suffix == ".jsonl"})
+def _from_hub(spec: DatasetSpec, split: str) -> list[dict[str, Any]]:
+    from datasets import load_dataset
+
+    return list(load_dataset(spec.path, spec.config, split=spec.hub_split(split), revision=spec.revision))
 
 
-def _declared_patterns(readme: Path, config: str | None, split: str) -> Iterable[str]:
-    if not readme.is_file():
-        return
-    parts = readme.read_text(encoding="utf-8").split("---\n")
-    try:
-        front = yaml.safe_load(parts[1]) if len(parts) > 2 else None
-    except yaml.YAMLError as error:
-        raise DataError(f"the front matter of {readme} is no YAML", str(error)) from error
-    for declared in (front or {}).get("configs", []):
-        if config is not None and declared.get("config_name") != config:
-            continue
-        files = declared.get("data_files", [])
-        for item in files if isinstance(files, list) else [{"split": "train", "path": files}]:
-            if item.get("split") == split:
-                paths = item["path"]
-                yield from paths if isinstance(paths, list) else [paths]
+def _from_folder(spec: DatasetSpec, split: str, root: Path, paths: list[Path]) -> list[dict[str, Any]]:
+    """Rows of a folder's split, read anew each time.
+
+    ``datasets`` 5.2 keeps what it has read of a folder under the folder's last name and the configuration: another
+    folder of the same name, or changed files, would give the rows of the first.
+    """
+    from datasets import load_dataset
+
+    with TemporaryDirectory() as scratch:
+        if paths and all(path.suffix == ".parquet" for path in paths):
+            names = [str(path) for path in paths]
+            return list(load_dataset("parquet", data_files={"train": names}, split="train", cache_dir=scratch))
+        return list(load_dataset(str(root), spec.config, split=spec.hub_split(split), cache_dir=scratch))
 
 
 def data_identity(spec: DatasetSpec, options: DataOptions) -> dict[str, Any]:
     """What fixes the rows, as JSON: a hash over the bytes of local files, the revision on the hub, or the absence.
+
+    The hash is over the files' bytes by split; names and folders do not enter it, so that a prepared data set, a copy
+    of it under a data root and the same bytes as flat files are one data set.
 
     Raises:
         DataError: A local file is broken.
@@ -174,19 +253,23 @@ def data_identity(spec: DatasetSpec, options: DataOptions) -> dict[str, Any]:
         return {"absent": spec.path}
     if located.kind == "hub":
         return {"path": spec.path, "config": spec.config, "revision": spec.revision}
-    if located.kind == "files":
-        for path in located.files.values():
-            read_jsonl(path, spec.fields)
-        return {"sha256": _files_hash(located.files.values())}
-    assert located.root is not None
-    for split in spec.files:
-        for path in _split_files(located.root, spec.config, spec.hub_split(split)):
-            read_jsonl(path, spec.fields)
-    return {"sha256": _files_hash(path for path in located.root.rglob("*") if path.is_file())}
+    files = {split: located_files(spec, split, located) for split in sorted(spec.files)}
+    for split, paths in files.items():
+        if paths and all(path.suffix == ".jsonl" for path in paths):
+            _read_lines(paths, spec)
+        elif not located.prepared:
+            _load_with_datasets(spec, split, located)
+    if not all(files.values()):
+        root = located.root
+        assert root is not None
+        files = {"": [root / name for name in data_files(folder_names(root))]}
+    return {"sha256": _files_hash(files)}
 
 
-def _files_hash(paths: Iterable[Path]) -> str:
+def _files_hash(files: Mapping[str, list[Path]]) -> str:
     total = hashlib.sha256()
-    for path in sorted(paths):
-        total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    for split, paths in files.items():
+        total.update(f"{split}\0{len(paths)}\0".encode())
+        for path in paths:
+            total.update(bytes.fromhex(file_hash(path)))
     return total.hexdigest()

@@ -49,6 +49,61 @@ def math_row(number: int, **changes: Any) -> Row:
     return row | changes
 
 
+def svamp_row(number: int, **changes: Any) -> Row:
+    row: Row = {
+        "id": f"svamp-{number}",
+        "ID": f"chal-{number}",
+        "Body": f"Ana had {number} pens and lost 2 of them",
+        "Question": "How many pens does she have?",
+        "Equation": f"( {number}.0 - 2.0 )",
+        "Answer": float(number - 2),
+        "Type": "Subtraction",
+    }
+    return row | changes
+
+
+def competition_row(number: int, **changes: Any) -> Row:
+    """A row of MATH-500; the training rows of MATH lack ``answer`` and call the subject ``type``."""
+    row: Row = {
+        "id": f"competition-{number}",
+        "problem": f"Find half of ${number}$.",
+        "solution": rf"Half of ${number}$ is $\boxed{{\frac{{{number}}}{{2}}}}$.",
+        "answer": rf"\frac{{{number}}}{{2}}",
+        "subject": "Algebra",
+        "level": 1,
+    }
+    return row | changes
+
+
+def training_row(number: int, subject: str = "Algebra") -> Row:
+    row = competition_row(number, id=f"training-{number}", type=subject, level="Level 1")
+    return {key: value for key, value in row.items() if key not in ("answer", "subject")}
+
+
+def program_row(number: int, **changes: Any) -> Row:
+    row: Row = {
+        "id": f"program-{number}",
+        "task_id": number,
+        "text": f"Write a function that adds {number} to a number.",
+        "code": f"def add_{number}(x):\r\n  return x + {number}",
+        "test_list": [f"assert add_{number}(1) == {number + 1}", f"assert add_{number}(-1) == {number - 1}"],
+        "test_setup_code": "",
+        "challenge_test_list": [],
+    }
+    return row | changes
+
+
+def other_science_row(kind: str, number: int, **changes: Any) -> Row:
+    """A row of SciKnowEval of another type: ``filling``, ``true_or_false`` or ``mcq-2-choices``."""
+    row = science_row(number, id=f"{kind}-{number}", type=kind)
+    if kind == "mcq-2-choices":
+        row |= {"choices": {"text": [f"{number} K", f"{number} W"], "label": ["A", "B"]}, "answerKey": "A"}
+    else:
+        answer = f"{number} H2 + O2 = H2O" if kind == "filling" else ("Yes", "No")[number % 2]
+        row |= {"choices": {"text": [], "label": []}, "answerKey": "", "answer": answer}
+    return row | changes
+
+
 def write_jsonl(path: Path, rows: Iterable[Row]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

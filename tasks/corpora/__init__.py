@@ -1,0 +1,1 @@
+"""The training corpora of Experiment 1."""
