@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from cl_bench.harness.generation.base import Sampler
 from cl_bench.harness.measure.evaluation import TaskResult, empty_counts, fixed_indices, no_trace
-from cl_bench.harness.measure.lm_eval_model import SamplerLM, lm_eval_model
-from cl_bench.harness.measure.suite_results import task_result
+from cl_bench.harness.measure.lm_eval_model import Drawing, SamplerLM, lm_eval_model
+from cl_bench.harness.measure.sampled import Sampling
+from cl_bench.harness.measure.suite_results import add_sampled, task_result
+from cl_bench.harness.seeds import row_seed
 from cl_bench.tasks.retention.benchmarks import Benchmark, build_benchmark
 from cl_bench.tasks.retention.suites import SuiteEntry
 from cl_bench.tasks.sources.base import DataOptions
@@ -24,6 +27,21 @@ if TYPE_CHECKING:
 FEWSHOT_SEED = 1234
 """lm-eval's own default."""
 _PROMPT_SETTINGS = ("samples", "system_instruction", "apply_chat_template", "tokenizer_name", "limit")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """One evaluated row of a benchmark.
+
+    Attributes:
+        id: Its id in ``samples.jsonl``.
+        question: Its text as the prompt asks it, without what comes before it.
+        document: The row as lm-eval's definition reads it.
+    """
+
+    id: str
+    question: str
+    document: Mapping[str, Any]
 
 
 class SuiteRunner:
@@ -58,12 +76,13 @@ class SuiteRunner:
         self._absent: dict[str, str] = {}
         self._lm: SamplerLM | None = None
 
-    def run(self, model: ChatModel, sampler: Sampler) -> dict[str, TaskResult]:
+    def run(self, model: ChatModel, sampler: Sampler, sampling: Sampling | None = None) -> dict[str, TaskResult]:
         """Evaluate a model on every benchmark; leaves no trace in the model.
 
         Args:
             model: The model. All models that one runner sees share a tokenizer.
             sampler: A sampler built around it.
+            sampling: Draw several answers to each row of the benchmarks whose answers are generated, or None.
 
         Returns:
             A result per benchmark, in the suite's order. One whose data is absent has no value but a reason.
@@ -71,27 +90,64 @@ class SuiteRunner:
         Raises:
             DataError: A benchmark's rows are there but broken.
         """
-        with _quiet(), no_trace(model):
-            self._build()
+        with no_trace(model):
             if self._lm is None:
                 self._lm = cast(SamplerLM, lm_eval_model(model, sampler, self._batch_size))
             self._lm.use(model, sampler)
+            results = self.run_with(self._lm)
+            if sampling is not None:
+                add_sampled(results, self._sampled(self._lm, sampling), sampling)
+            return results
+
+    def _sampled(self, lm: SamplerLM, sampling: Sampling) -> Iterator[dict[str, TaskResult]]:
+        for number in range(sampling.n):
+            seeds = {
+                name: [row_seed(0, name, "evaluate", benchmark.ids[i], 0, number) for i in self._chosen(benchmark)]
+                for name, benchmark in self._benchmarks.items()
+            }
+            lm.draw(Drawing(sampling.temperature, seeds))
+            yield self.run_with(lm, generated_alone=True)
+
+    def run_with(self, lm: Any, generated_alone: bool = False) -> dict[str, TaskResult]:
+        """Evaluate what answers lm-eval's requests.
+
+        Args:
+            lm: An object with the methods that ``lm_eval.evaluate`` calls and the ``records`` of a ``SamplerLM``: a
+                model, or answers that were recorded.
+            generated_alone: Only benchmarks whose answers are generated.
+
+        Returns:
+            As ``run`` does.
+
+        Raises:
+            DataError: A benchmark's rows are there but broken.
+        """
+        with _quiet(), _templates_compiled_once():
+            self._build()
             results: dict[str, TaskResult] = {}
             for chat_template in (True, False):
-                results |= self._run_group(chat_template)
+                results |= self._run_group(lm, chat_template, generated_alone)
+        if generated_alone:
+            return results
         results |= {name: self._absent_result(name, reason) for name, reason in self._absent.items()}
         return {entry.name: results[entry.name] for entry in self.entries}
 
+    def rows(self) -> dict[str, list[SuiteRow]]:
+        """The chosen rows by benchmark, in the suite's order; none where its data is absent."""
+        with _quiet(), _templates_compiled_once():
+            self._build()
+            found: dict[str, list[SuiteRow]] = {entry.name: [] for entry in self.entries}
+            for name, benchmark in self._benchmarks.items():
+                documents = benchmark.task.eval_docs
+                found[name] = [
+                    SuiteRow(benchmark.ids[index], benchmark.question(index), documents[index])
+                    for index in self._chosen(benchmark)
+                ]
+        return found
+
     def questions(self) -> dict[str, list[str]]:
         """Texts of the chosen rows by benchmark, in the suite's order; empty where its data is absent."""
-        with _quiet():
-            self._build()
-            found: dict[str, list[str]] = {entry.name: [] for entry in self.entries}
-            for name, benchmark in self._benchmarks.items():
-                documents = list(benchmark.task.eval_docs)
-                texts = (benchmark.task.doc_to_text(documents[index]) for index in self._chosen(benchmark))
-                found[name] = [str(text) for text in texts]
-        return found
+        return {name: [row.question for row in rows] for name, rows in self.rows().items()}
 
     def _build(self) -> None:
         for entry in self.entries:
@@ -100,34 +156,42 @@ class SuiteRunner:
             try:
                 benchmark = build_benchmark(entry, self._options, self._split)
             except AbsentDataError as error:
-                self._absent[entry.name] = f"{error.what}: {error.why}"
+                self._absent[entry.name] = f"{error.what}: {error.why}" if error.why else error.what
             else:
+                for index in self._chosen(benchmark):
+                    benchmark.check(index)
                 _reuse_requests(benchmark.task)
                 self._benchmarks[entry.name] = benchmark
 
-    def _run_group(self, chat_template: bool) -> dict[str, TaskResult]:
+    def _run_group(self, lm: Any, chat_template: bool, generated_alone: bool) -> dict[str, TaskResult]:
         """Benchmarks with (or without) chat template in one call, so that their requests share batches."""
         from lm_eval.evaluator import evaluate
 
-        group = {n: b for n, b in self._benchmarks.items() if b.entry.chat_template == chat_template}
+        group = {
+            name: benchmark
+            for name, benchmark in self._benchmarks.items()
+            if benchmark.entry.chat_template == chat_template
+            and not (generated_alone and benchmark.task.OUTPUT_TYPE != "generate_until")
+        }
         if not group:
             return {}
         began = perf_counter()
         chosen = {name: self._chosen(benchmark) for name, benchmark in group.items()}
         output = evaluate(
-            lm=self._lm,
+            lm=lm,
             task_dict={"tasks": {name: benchmark.task for name, benchmark in group.items()}},
-            samples=chosen,
+            # lm-eval looks up every row in a list of the chosen ones; it is not asked to where all are chosen.
+            samples={name: rows for name, rows in chosen.items() if len(rows) < len(group[name].ids)},
             bootstrap_iters=0,
             log_samples=True,
             system_instruction=self._system_prompt if chat_template else None,
             apply_chat_template=chat_template,
         )
         seconds = (perf_counter() - began) / len(group)
-        assert self._lm is not None and output is not None
+        assert output is not None
         return {
             name: task_result(
-                benchmark, chosen[name], output["samples"][name], output["results"][name], self._lm.records, seconds
+                benchmark, chosen[name], output["samples"][name], output["results"][name], lm.records, seconds
             )
             for name, benchmark in group.items()
         }
@@ -174,6 +238,18 @@ def _reuse_requests(task: Any) -> None:
             instance.resps, instance.filtered_resps = [], {}
 
     task.build_all_requests = build_once
+
+
+@contextmanager
+def _templates_compiled_once() -> Iterator[None]:
+    """lm-eval compiles a task's templates anew for every row, which costs more than all else that it does."""
+    from lm_eval.utils import env
+
+    env.from_string = lru_cache(maxsize=None)(env.from_string)
+    try:
+        yield
+    finally:
+        vars(env).pop("from_string", None)
 
 
 @contextmanager

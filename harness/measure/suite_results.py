@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cl_bench.harness.measure.evaluation import TaskResult, empty_counts
+from cl_bench.harness.measure.intervals import Interval, wilson
 from cl_bench.harness.measure.lm_eval_model import RowRecord
+from cl_bench.harness.measure.sampled import Sampling, sampled_values
 from cl_bench.tasks.retention.benchmarks import Benchmark
+from cl_bench.tasks.retention.definitions import lm_eval_version
+from cl_bench.tasks.retention.suites import SuiteEntry
 
 _INVALID = "[invalid]"
 """What lm-eval's regular-expression filters answer where they find nothing."""
+_SAMPLED = ("response", "correct", "parsed", "format_ok", "tokens", "ended")
+_SHARES = {"parsed_rate": "parsed", "truncated_rate": "truncated"}
 
 
 def task_result(
@@ -57,15 +63,70 @@ def task_result(
         reason=_reason(counts, value),
         chance=entry.chance,
         counts=counts,
-        values={entry.metric: value} if value is not None else {},
+        values=_values(entry, value, counts),
+        intervals=_intervals(benchmark, value, counts),
         samples=samples,
         group=entry.group,
         version=str(benchmark.task.VERSION),
         tokens=sum(row["tokens"] for row in samples),
         seconds=seconds,
-        settings=asdict(entry),
+        settings=_settings(benchmark, [main[index] for index in chosen]),
         harness=means,
     )
+
+
+def add_sampled(
+    results: Mapping[str, TaskResult], drawn: Iterable[Mapping[str, TaskResult]], sampling: Sampling
+) -> None:
+    """Put sampled answers and their scores beside the greedy ones.
+
+    Args:
+        results: Greedy results by benchmark; changed in place.
+        drawn: Results of each sampled pass, for the benchmarks whose answers are generated.
+        sampling: Number and temperature.
+    """
+    passes = list(drawn)
+    for name in passes[0] if passes else ():
+        result, rows = results[name], list(zip(*(one[name].samples for one in passes), strict=True))
+        for row, answers in zip(result.samples, rows, strict=True):
+            if row["ended"] != "skipped":
+                row["sampled"] = [{key: answer[key] for key in _SAMPLED} for answer in answers]
+        kept = [row["sampled"] for row in result.samples if "sampled" in row]
+        if any(answer["correct"] is None for answers in kept for answer in answers):
+            continue  # a share of each row, which cannot be right or wrong
+        values, intervals = sampled_values(kept)
+        result.values |= values
+        result.intervals |= intervals
+        result.tokens += sum(one[name].tokens for one in passes)
+        result.seconds += sum(one[name].seconds for one in passes)
+        result.settings |= {"samples": sampling.n, "sampling_temperature": sampling.temperature}
+
+
+def _values(entry: SuiteEntry, value: float | None, counts: Mapping[str, int]) -> dict[str, float]:
+    """The primary metric, the same above guessing, and how many answers could be read at all."""
+    if value is None:
+        return {}
+    shares = {name: counts[count] / counts["n"] for name, count in _SHARES.items()}
+    return {entry.metric: value, "above_chance": (value - entry.chance) / (1 - entry.chance), **shares}
+
+
+def _intervals(benchmark: Benchmark, value: float | None, counts: Mapping[str, int]) -> dict[str, Interval]:
+    # Rows that are right or wrong; a share of each row has no such interval.
+    if value is None or benchmark.graded or not counts["n"]:
+        return {}
+    return {benchmark.entry.metric: wilson(counts["correct"], counts["n"])}
+
+
+def _settings(benchmark: Benchmark, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What decided the numbers: the entry, the worked examples there really were, and every prompt in one hash."""
+    prompts = hashlib.sha256()
+    for sample in samples:
+        for context, *_ in sample["arguments"]:
+            prompts.update(hashlib.sha256(context.encode(errors="surrogatepass")).digest())
+    settings = benchmark.entry.to_dict() | {"shots": benchmark.shots, "prompts_sha256": prompts.hexdigest()}
+    if benchmark.shots_reason is not None:
+        settings["shots_reason"] = benchmark.shots_reason
+    return settings | ({"lm_eval": lm_eval_version()} if benchmark.entry.source == "lm-eval" else {})
 
 
 def _reason(counts: Mapping[str, int], value: float | None) -> str | None:
@@ -94,7 +155,7 @@ def _row(
         empty = {"correct": None, "parsed": None, "format_ok": None, "tokens": 0, "ended": "skipped"}
         return row | {"loglikelihoods" if choices else "response": None} | empty
     score = sample.get(metric)
-    row |= {"correct": bool(score) if score in (0, 1) else None}
+    row |= {"correct": bool(score) if score in (0, 1) and not benchmark.graded else None}
     if row["correct"] is None and isinstance(score, int | float):
         row["score"] = float(score)
     if choices:
@@ -103,7 +164,9 @@ def _row(
         row |= {"loglikelihoods": logprobs, "parsed": str(best), "format_ok": True, "tokens": 0, "ended": "scored"}
         return row
     text = str(sample["resps"][0][0])
-    parsed, format_ok = _reading(benchmark, index, text, sample, strict)
+    parsed, format_ok, unreliable = _reading(benchmark, index, text, sample, strict)
+    if unreliable is not None:
+        row["unreliable"] = unreliable
     row |= {
         "response": text,
         "parsed": parsed,
@@ -122,13 +185,13 @@ def _chosen_option(task: Any, document: Any, logprobs: Sequence[float], metric: 
 
 def _reading(
     benchmark: Benchmark, index: int, text: str, sample: Mapping[str, Any], strict: Mapping[str, Any] | None
-) -> tuple[str | None, bool]:
-    """Answer read from a generated text, and whether it has the form asked for."""
+) -> tuple[str | None, bool, str | None]:
+    """Answer read from a text, whether it has the form asked for, and why its verdict is in doubt, or None."""
     if benchmark.rescore is not None:
         score = benchmark.rescore(index, text)
-        return score.parsed, score.format_ok
+        return score.parsed, score.format_ok, score.unreliable
     parsed, wanted = str(sample["filtered_resps"][0]), str((strict or sample)["filtered_resps"][0])
-    return (None if parsed == _INVALID else parsed), wanted != _INVALID
+    return (None if parsed == _INVALID else parsed), wanted != _INVALID, None
 
 
 def _count(row: Mapping[str, Any], counts: dict[str, int]) -> None:
@@ -140,6 +203,7 @@ def _count(row: Mapping[str, Any], counts: dict[str, int]) -> None:
     counts["strict"] += bool(row["correct"]) and bool(row["format_ok"])
     counts["parsed"] += row["parsed"] is not None
     counts["truncated"] += row["ended"] == "length"
+    counts["unreliable"] += "unreliable" in row
 
 
 def _means(filters: Mapping[str, Mapping[int, Mapping[str, Any]]], kept: Sequence[int]) -> dict[str, float]:

@@ -1,22 +1,24 @@
-"""Benchmarks of a suite as lm-eval tasks: the lab's skills in memory, lm-eval's own definitions on local rows."""
+"""Benchmarks of a suite as lm-eval tasks: the lab's skills in memory, lm-eval's own definitions on public rows."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from cl_bench.harness.errors import UsageError
+from cl_bench.harness.errors import DataError, UsageError
 from cl_bench.tasks.base import Example, Score
+from cl_bench.tasks.retention.adapters import ADAPTERS
+from cl_bench.tasks.retention.definitions import lm_eval_version
+from cl_bench.tasks.retention.documents import Documents
 from cl_bench.tasks.retention.suites import SuiteEntry
 from cl_bench.tasks.sources.base import DataOptions
-from cl_bench.tasks.sources.locate import DatasetSpec, Located, data_identity, locate
+from cl_bench.tasks.sources.locate import AbsentDataError, DatasetSpec, Located, data_identity, locate, located_files
 
 if TYPE_CHECKING:
     from lm_eval.api.task import ConfigurableTask
+
+NOT_ALLOWED = "runs programs that the model writes, and was not allowed to (--allow-code-execution)"
 
 
 @dataclass(slots=True)
@@ -29,6 +31,9 @@ class Benchmark:
         ids: Id of every row, in the order of lm-eval's documents.
         rescore: Scorer of a generated answer by row index, for benchmarks of the project; None where lm-eval scores.
         preselected: The rows are those of one half (dev or test) already.
+        shots: Worked examples in the prompt.
+        shots_reason: Why these are fewer than the suite asks for, else None.
+        graded: The metric is a share of each row, not right or wrong.
     """
 
     entry: SuiteEntry
@@ -36,15 +41,56 @@ class Benchmark:
     ids: list[str]
     rescore: Callable[[int, str], Score] | None = None
     preselected: bool = False
+    shots: int = 0
+    shots_reason: str | None = None
+    graded: bool = False
+
+    def question(self, index: int) -> str:
+        """Text of a row as the prompt asks it, without what comes before it."""
+        document = self.task.eval_docs[index]
+        text = self.task.doc_to_text(document)
+        # Where options stand in front of a common ending, lm-eval's text of a question is the number of the right one.
+        return str(self.task.doc_to_decontamination_query(document) if isinstance(text, int) else text)
+
+    def check(self, index: int) -> None:
+        """Check that lm-eval can score a row; it counts an answer outside the options as wrong for every model.
+
+        Raises:
+            DataError: It cannot.
+        """
+        try:
+            document = self.task.eval_docs[index]
+            gold: Any = (
+                self.task.doc_to_text(document) if self.task.multiple_input else self.task.doc_to_target(document)
+            )
+            if self.task.OUTPUT_TYPE != "multiple_choice":
+                return
+            choices = self.task.doc_to_choice(document)
+            known = gold in choices if isinstance(gold, str) else gold in range(len(choices))
+        except (
+            Exception
+        ) as error:  # templates and functions of a definition raise what a row that does not fit leads to
+            raise self._misfit(index, f"{type(error).__name__}: {error}") from error
+        if not known:
+            raise self._misfit(index, f"its answer {gold!r} is none of its {len(choices)} options")
+
+    def _misfit(self, index: int, why: str) -> DataError:
+        return DataError(f"the row {self.ids[index]!r} of {self.entry.name} cannot be scored", why)
 
 
-class Documents(list[dict[str, Any]]):
-    """Documents in memory, with the two attributes of ``datasets.Dataset`` that lm-eval reads."""
+def benchmark_datasets(entry: SuiteEntry) -> tuple[DatasetSpec, ...]:
+    """Public data sets that a benchmark reads: its rows, then the worked examples' where they are kept apart.
 
-    @property
-    def features(self) -> Mapping[str, None]:
-        """Names of the fields."""
-        return dict.fromkeys(self[0]) if self else {}
+    Raises:
+        UsageError: The entry does not say where its data is.
+    """
+    declared = [data for data in (entry.data, entry.worked_examples) if data]
+    if entry.source == "lab-skill":
+        return ()
+    try:
+        return tuple(DatasetSpec(**data) for data in declared or [{}])
+    except TypeError as error:
+        raise UsageError(f"the benchmark {entry.name} does not say where its data is", str(error)) from error
 
 
 def benchmark_identity(entry: SuiteEntry, options: DataOptions) -> dict[str, Any]:
@@ -53,7 +99,44 @@ def benchmark_identity(entry: SuiteEntry, options: DataOptions) -> dict[str, Any
         from cl_bench.tasks.lab.skills import skill_task
 
         return skill_task(entry.task).identity()
-    return {"lm_eval": _lm_eval_version(), "data": data_identity(_dataset(entry), options)}
+    spec, *apart = benchmark_datasets(entry)
+    identity = {"lm_eval": lm_eval_version(), "data": data_identity(spec, options)}
+    if apart:
+        identity["worked_examples"] = _identity_apart(apart[0], options)
+    if entry.adapter is not None:
+        identity["adapter"] = ADAPTERS[entry.adapter].identity()
+    if entry.executes_code:
+        # Without leave the column has no values: another result, and so another run.
+        identity["executed"] = bool(options.allow_code)
+    return identity
+
+
+def locate_apart(spec: DatasetSpec, options: DataOptions) -> Located:
+    """Find a data set whose split may be absent from a folder that is there. Raises AbsentDataError."""
+    located = locate(spec, options)
+    if located.kind != "folder":
+        return located
+    (split,) = spec.files
+    try:
+        found = located_files(spec, split, located)
+    except DataError as error:
+        raise AbsentDataError(error.what, error.why) from error
+    if not found:
+        raise AbsentDataError(f"the data set {spec.path} has no split {spec.hub_split(split)!r}", str(located.root))
+    return located
+
+
+def _identity_apart(spec: DatasetSpec, options: DataOptions) -> dict[str, Any]:
+    try:
+        locate_apart(spec, options)
+    except AbsentDataError:
+        return {"absent": spec.path}
+    return data_identity(spec, options)
+
+
+def is_absent(identity: Mapping[str, Any]) -> bool:
+    """Whether an identity says that the benchmark's rows are not there."""
+    return "absent" in identity.get("data", {})
 
 
 def build_benchmark(entry: SuiteEntry, options: DataOptions, split: Literal["test", "dev"] = "test") -> Benchmark:
@@ -61,16 +144,22 @@ def build_benchmark(entry: SuiteEntry, options: DataOptions, split: Literal["tes
 
     Args:
         entry: The benchmark.
-        options: Where public data is.
+        options: Where public data is, and whether programs may be run.
         split: Half of a lab skill's rows; lm-eval tasks have one set of rows.
 
     Raises:
-        AbsentDataError: Its rows are not there.
+        AbsentDataError: Its rows are not there, or it would run programs and must not.
         DataError: Its rows are broken.
+        UsageError: The suite asks for what the installed lm-eval does not have.
     """
+    runs_programs = entry.executes_code or (entry.adapter is not None and ADAPTERS[entry.adapter].executes_code)
+    if runs_programs and not options.allow_code:
+        raise AbsentDataError(NOT_ALLOWED)
     if entry.source == "lab-skill":
         return _lab_benchmark(entry, split)
-    return _lm_eval_benchmark(entry, options)
+    from cl_bench.tasks.retention.lm_eval_tasks import lm_eval_benchmark
+
+    return lm_eval_benchmark(entry, options)
 
 
 def _lab_benchmark(entry: SuiteEntry, split: Literal["test", "dev"]) -> Benchmark:
@@ -120,63 +209,3 @@ def _document(index: int, example: Example) -> dict[str, Any]:
         meta = example.meta
         document |= {"continuations": list(meta["continuations"]), "gold_index": meta["gold_index"]}
     return document
-
-
-def _lm_eval_benchmark(entry: SuiteEntry, options: DataOptions) -> Benchmark:
-    from lm_eval.tasks import TaskManager
-
-    spec = _dataset(entry)
-    overrides = _data_overrides(spec, locate(spec, options))
-    overrides |= {"include": str(_definition(entry.task)), "task": entry.name, "num_fewshot": entry.shots}
-    with TemporaryDirectory() as folder:
-        # JSON is YAML; lm-eval reads task definitions from files only.
-        Path(folder, f"{entry.name}.yaml").write_text(json.dumps(overrides), encoding="utf-8")
-        task = TaskManager(include_path=folder, include_defaults=False).load([entry.name])["tasks"][entry.name]
-    if entry.max_new_tokens is not None and task.config.generation_kwargs is not None:
-        task.config.generation_kwargs["max_gen_toks"] = entry.max_new_tokens
-    ids = [str(document.get("id", index)) for index, document in enumerate(task.eval_docs)]
-    return Benchmark(entry, task, ids)
-
-
-def _data_overrides(spec: DatasetSpec, located: Located) -> dict[str, Any]:
-    if located.kind == "hub":
-        return {"dataset_kwargs": {"revision": spec.revision}} if spec.revision else {}
-    if located.kind == "folder":
-        return {"dataset_path": str(located.root), "dataset_name": spec.config}
-    files = {spec.hub_split(split): str(path) for split, path in located.files.items()}
-    overrides: dict[str, Any] = {
-        "dataset_path": "json",
-        "dataset_name": None,
-        "dataset_kwargs": {"data_files": files},
-    }
-    if "train" not in files:
-        # lm-eval reads the training split as soon as it is named, even without worked examples.
-        overrides |= {"training_split": None, "fewshot_split": None}
-    return overrides
-
-
-def _definition(task: str) -> Path:
-    """File of one of lm-eval's task definitions, found by name without indexing all of them."""
-    import lm_eval
-
-    root = Path(lm_eval.__path__[0]) / "tasks"
-    for path in (root / task / f"{task}.yaml", root / task / "default.yaml"):
-        if path.is_file():
-            return path
-    for path in sorted(root.rglob("*.yaml")):
-        if f"task: {task}\n" in path.read_text(encoding="utf-8"):
-            return path
-    raise UsageError(f"lm-eval {_lm_eval_version()} has no task {task!r}", hint="correct `task` in the suite's file")
-
-
-def _lm_eval_version() -> str:
-    from importlib.metadata import version
-
-    return version("lm_eval")
-
-
-def _dataset(entry: SuiteEntry) -> DatasetSpec:
-    try:
-        return DatasetSpec(**entry.data)
-    except TypeError as error:
-        raise UsageError(f"the benchmark {entry.name} does not say where its data is", str(error)) from error

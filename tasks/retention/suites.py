@@ -10,6 +10,7 @@ from typing import Any, Literal
 import yaml
 
 from cl_bench.harness.errors import UnknownNameError, UsageError
+from cl_bench.tasks.retention.adapters import ADAPTERS
 from cl_bench.tasks.sources.base import DataOptions
 
 TIERS = ("smoke", "fast", "full")
@@ -32,6 +33,14 @@ class SuiteEntry:
         max_new_tokens: Limit of generated answers; None: the task's own.
         data: Where an lm-eval task's rows are: ``path``, ``config``, ``revision`` on the hub, ``files`` (split to file
             name) in a flat folder, ``fields`` (name to JSON type) that every row must have.
+        adapter: What the project adds to lm-eval's definition (``cl_bench.tasks.retention.adapters``), or None.
+        config: Keys of lm-eval's definition that are replaced.
+        worked_examples: Where worked examples are that may be absent, in the form of ``data``; without them prompts
+            have none, and the result says so.
+        row_id: Field with a row's id where rows have no ``id``; rows with neither are named by a hash of their
+            content. None: by their number.
+        executes_code: Scoring runs programs that the model wrote.
+        optional: Left out of a run's suite where its rows are absent, instead of a column without values.
     """
 
     name: str
@@ -45,11 +54,25 @@ class SuiteEntry:
     rows: int | None = None
     max_new_tokens: int | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    adapter: str | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    worked_examples: Mapping[str, Any] = field(default_factory=dict)
+    row_id: str | None = None
+    executes_code: bool = False
+    optional: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as JSON. What the first suites did not have is left out where unused: their hashes stay."""
+        entry = asdict(self)
+        return {name: value for name, value in entry.items() if name not in _LATER or value}
 
     @classmethod
     def from_dict(cls, resolved: Mapping[str, Any]) -> SuiteEntry:
         """The entry of a resolved dict (``resolve_suite``); its ``identity`` is not part of the entry."""
         return cls(**{key: value for key, value in resolved.items() if key != "identity"})
+
+
+_LATER = frozenset({"adapter", "config", "worked_examples", "row_id", "executes_code", "optional"})
 
 
 def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
@@ -60,7 +83,7 @@ def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
         tier: Which number of rows: a key of the file's ``tiers``.
 
     Raises:
-        UsageError: The file is no suite, or names an unknown tier.
+        UsageError: The file is no suite, or names an unknown tier or adapter.
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -79,10 +102,21 @@ def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
         suite = tuple(SuiteEntry(**{"rows": rows, **entry}) for entry in expanded)
     except TypeError as error:
         raise UsageError(f"{path} has an entry that is no benchmark", str(error)) from error
+    for entry in suite:
+        _check(entry, path)
     names = [entry.name for entry in suite]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UsageError(f"{path} names {', '.join(sorted(repeated))} more than once")
     return suite
+
+
+def _check(entry: SuiteEntry, path: Path) -> None:
+    if entry.adapter is not None and entry.adapter not in ADAPTERS:
+        raise UnknownNameError("adapter", entry.adapter, ADAPTERS)
+    if entry.adapter is not None and ADAPTERS[entry.adapter].executes_code and not entry.executes_code:
+        raise UsageError(f"{path}: {entry.name} runs model-written programs", hint="it must say `executes_code: true`")
+    if not 0 <= entry.chance < 1:
+        raise UsageError(f"{path}: the chance of {entry.name} is {entry.chance}", "it must be from 0 to below 1")
 
 
 def _expanded(entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -108,8 +142,10 @@ def resolve_suite(path: Path, tier: str, options: DataOptions) -> tuple[dict[str
     """Entries of a suite as JSON, each with the ``identity`` of its data: what a run's spec records.
 
     Raises:
-        DataError: A local data file is broken. Absent data is no error: the identity says why it is absent.
+        DataError: A local data file is broken. Absent data is no error: the identity says why it is absent, and an
+            optional entry is left out.
     """
-    from cl_bench.tasks.retention.benchmarks import benchmark_identity
+    from cl_bench.tasks.retention.benchmarks import benchmark_identity, is_absent
 
-    return tuple({**asdict(entry), "identity": benchmark_identity(entry, options)} for entry in load_suite(path, tier))
+    resolved = [{**entry.to_dict(), "identity": benchmark_identity(entry, options)} for entry in load_suite(path, tier)]
+    return tuple(entry for entry in resolved if not (entry.get("optional") and is_absent(entry["identity"])))

