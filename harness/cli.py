@@ -12,10 +12,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from cl_bench.harness.cli_data import data_app
 from cl_bench.harness.cli_errors import exit_code
 from cl_bench.harness.cli_extensions import new_app, validate_app
 from cl_bench.harness.cli_options import (
     GROUP_SETTINGS,
+    AllowCode,
     CheckpointEvery,
     DataRoot,
     Device,
@@ -27,6 +29,7 @@ from cl_bench.harness.cli_options import (
     Quiet,
     Threads,
 )
+from cl_bench.harness.cli_score import score
 
 _HELP = (
     """Measure what a language model learns and what it forgets when it is post-trained on one task after another."""
@@ -53,6 +56,7 @@ def _root(
     pass
 
 
+app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(new_app, name="new")
 app.add_typer(validate_app, name="validate")
@@ -71,6 +75,9 @@ def run(
     profile: Annotated[str | None, typer.Option(help="Profile; by default the one that fits the model.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Recipe of method settings.")] = None,
     model: Annotated[str | None, typer.Option(help="Lab model, fetched model, folder or hub id.")] = None,
+    thinking: Annotated[
+        bool | None, typer.Option("--thinking/--no-thinking", help="Reasoning blocks, where the model can switch them.")
+    ] = None,
     aligner: Annotated[str | None, typer.Option(help="Larger model: a name, next-size-up, self or none.")] = None,
     suite: Annotated[str | None, typer.Option(help="Retention suite, or none.")] = None,
     tier: Annotated[str | None, typer.Option(help="How much of the suite: a tier of its file.")] = None,
@@ -92,6 +99,7 @@ def run(
     threads: Threads = None,
     checkpoint_every: CheckpointEvery = "60s",
     keep_checkpoints: Keep = "all",
+    allow_code: AllowCode = None,
     save_spec: Annotated[
         Path | None,
         typer.Option(help="Write the full specification to a file; with several seeds one NAME-sSEED.yaml each."),
@@ -117,6 +125,7 @@ def run(
         profile=profile,
         recipe=recipe,
         model=model,
+        thinking=thinking,
         aligner=aligner,
         suite=suite,
         tier=tier,
@@ -136,6 +145,7 @@ def run(
         progress=not quiet,
         checkpoint_every=checkpoint_every,
         keep_checkpoints=keep_checkpoints,
+        allow_code=allow_code,
     )
     return run_command(RunOptions(request, spec, execution, json, save_spec, tune, write_recipe))
 
@@ -156,6 +166,7 @@ def resume(
     keep_checkpoints: Annotated[
         str | None, typer.Option("--keep-checkpoints", help="all or last; by default the run's own.")
     ] = None,
+    allow_code: AllowCode = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -169,9 +180,13 @@ def resume(
         "threads": threads,
         "checkpoint_every": checkpoint_every,
         "keep_checkpoints": keep_checkpoints,
+        "allow_code": allow_code,
     }
     options = {name: value for name, value in given.items() if value is not None}
     return resume_command(directory, {**options, "offline": offline, "progress": not quiet}, json)
+
+
+app.command()(score)
 
 
 ListKind = Literal["methods", "modifiers", "tasks", "sequences", "suites", "models", "profiles", "recipes"]

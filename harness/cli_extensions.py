@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cl_bench.harness.cli_options import GROUP_SETTINGS, DataRoot, IncludePath, Json, Offline
+from cl_bench.harness.cli_options import GROUP_SETTINGS, AllowCode, DataRoot, IncludePath, Json, Offline
 
 new_app = typer.Typer(help="Write a working starting point for an extension.", **GROUP_SETTINGS)
 validate_app = typer.Typer(help="Check a method, modifier, specification, task or run directory.", **GROUP_SETTINGS)
@@ -67,6 +67,7 @@ def validate_task(
     data_root: DataRoot = None,
     include_path: IncludePath = None,
     offline: Offline = False,
+    allow_code: AllowCode = None,
     json: Json = False,
 ) -> int:
     """Load a task's rows; check them and the scorer.
@@ -76,7 +77,9 @@ def validate_task(
     from cl_bench.harness.commands.execution import execution_of
     from cl_bench.harness.commands.validate import validate_task_command
 
-    execution = execution_of(data_root=data_root, include_paths=include_path or (), offline=offline)
+    execution = execution_of(
+        data_root=data_root, include_paths=include_path or (), offline=offline, allow_code=allow_code
+    )
     return validate_task_command(name, source or ("hub" if data_root else "lab"), execution, json)
 
 

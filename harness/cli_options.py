@@ -33,4 +33,11 @@ CheckpointEvery = Annotated[
     str, typer.Option("--checkpoint-every", help='Checkpoints within a stage: "60s", "200steps" or "never".')
 ]
 Keep = Annotated[str, typer.Option("--keep-checkpoints", help="Weights of finished stages to keep: all or last.")]
+AllowCode = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-code-execution/--no-code-execution",
+        help="Run programs that the model wrote to score them, or leave such benchmarks out.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]

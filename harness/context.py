@@ -83,6 +83,7 @@ class RunContext(Context):
         if self._aligner is None:
             spec = self._aligner_spec()
             self._aligner = freeze(load_folder(verified_folder(spec), spec.name, self._device))
+            self._aligner.thinking = spec.thinking
         return self._aligner
 
     def aligner_fingerprint(self) -> str:

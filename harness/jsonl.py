@@ -17,6 +17,7 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
     "list": (list,),
     "dict": (dict,),
     "str or list": (str, list),
+    "str or int": (str, int),
 }
 """Names of field types in task and suite files."""
 
@@ -27,7 +28,7 @@ def read_jsonl(path: Path, fields: Mapping[str, str]) -> list[dict[str, Any]]:
     Args:
         path: The file; empty lines are skipped.
         fields: Fields that every row must have, with their type's name (``JSON_TYPES``); ``a.b`` is a field inside
-            another. An ``id``, where rows have one, must be a string and unique.
+            another. An ``id``, where rows have one, must be text or a whole number, and unique.
 
     Raises:
         DataError: The file cannot be read, a line is no JSON object, a field is missing or of another type, an id
@@ -80,13 +81,13 @@ def check_new_id(row: Mapping[str, Any], number: int, seen: dict[Any, int], wher
     Raises:
         DataError: The id was used before; names both places.
     """
-    if "id" in row and (first := seen.setdefault(row["id"], number)) != number:
+    if "id" in row and (first := seen.setdefault(str(row["id"]), number)) != number:
         raise DataError(f"{where} {number}, field `id`: {row['id']!r} was used in {where.split()[-1]} {first} already")
 
 
 def check_row(row: Mapping[str, Any], fields: Mapping[str, str], where: str) -> None:
     """Check that a row has the fields, each of its type. Raises DataError that names ``where`` and the field."""
-    for name, type_name in {**({"id": "str"} if "id" in row else {}), **fields}.items():
+    for name, type_name in {**({"id": "str or int"} if "id" in row else {}), **fields}.items():
         value: Any = row
         for part in [name] if name in row else name.split("."):
             if not isinstance(value, Mapping) or part not in value:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -20,11 +21,12 @@ from cl_bench.harness.files import plain, read_object
 from cl_bench.harness.run_directory import MANIFEST
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import State, Store
+from cl_bench.tasks.code_execution import available_isolation
 
 MANIFEST_VERSION = 1
 PACKAGES = (
     "cl-bench", "torch", "transformers", "trl", "peft", "datasets", "lm_eval", "evaluate", "accelerate", "safetensors",
-    "tokenizers", "numpy", "scipy", "pydantic",
+    "tokenizers", "numpy", "scipy", "pydantic", "math-verify", "nltk",
 )  # fmt: skip
 """Packages whose versions can change numbers."""
 
@@ -55,6 +57,7 @@ class ManifestRecorder:
             "process": os.getpid(),
             "execution": plain(execution),
             "environment": environment(),
+            "code_isolation": asdict(available_isolation()) if execution.allow_code else None,
         }
         self._sessions.append(self._session)
         self._write()

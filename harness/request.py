@@ -34,6 +34,7 @@ class Request(BaseModel):
         profile: Profile.
         recipe: Recipe.
         model: Student.
+        thinking: Whether the student's answers begin with a reasoning block, for models that can switch it.
         aligner: Larger model: a name, "next-size-up", "self" or "none".
         suite: Retention suite, or "none".
         tier: Tier of the suite.
@@ -52,6 +53,7 @@ class Request(BaseModel):
     profile: str | None = None
     recipe: str | None = None
     model: str | None = None
+    thinking: bool | None = None
     aligner: str | None = None
     suite: str | None = None
     tier: str | None = None
@@ -175,6 +177,7 @@ def request_of(spec: RunSpec) -> Request:
         profile=spec.profile,
         recipe=spec.recipe,
         model=model_request(spec.model),
+        thinking=spec.model.thinking,
         # Where the method uses none, the profile's stays in reserve for another method given beside the file.
         aligner=model_request(spec.aligner) if spec.aligner else None,
         suite=spec.suite.name if spec.suite else "none",

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from cl_bench.harness.code_leave import check_code_leave
 from cl_bench.harness.errors import UsageError
 from cl_bench.harness.models.by_name import find_aligner, find_model, refind, settled_precision
+from cl_bench.harness.models.thinking import with_thinking
 from cl_bench.harness.needs import check_needs, need_aligner
 from cl_bench.harness.profile_files import (
     PrecisionChoice,
@@ -75,9 +77,14 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     )
     stages = [stage.name for stage in sequence.stages]
     aligner_choice = _aligner_choice(request, profile, registry, method_name, stages, note)
-    model = find_model(request.model or profile.model, execution.offline)
+    model = with_thinking(find_model(request.model or profile.model, execution.offline), request.thinking)
     aligner = find_aligner(aligner_choice, model, execution.offline) if aligner_choice else None
     loaded = _loaded((stage.task for stage in sequence.stages), registry, data_options(data, execution))
+    resolved = resolved_suite(suite, tier, registry, data, execution)
+    check_code_leave(loaded.values(), resolved, execution.allow_code, note)
+    for name, task in loaded.items():
+        for remark in task.remarks:
+            note(f"task {name}: {remark}")
     if method_name is not None:
         check_needs(registry.method_class(method_name), {stage.name: loaded[stage.task] for stage in sequence.stages})
     first = RunSpec(
@@ -90,7 +97,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
         sequence=sequence,
         data=data,
         tasks=_identified_tasks(loaded),
-        suite=resolved_suite(suite, tier, registry, data, execution),
+        suite=resolved,
         evaluation=evaluation,
         model=model,
         aligner=aligner,
@@ -141,7 +148,10 @@ def _loaded(names: Iterable[str], registry: Registry, options: DataOptions) -> d
 
 
 def _identified_tasks(tasks: Mapping[str, Task]) -> tuple[TaskSpec, ...]:
-    return tuple(TaskSpec(name=name, identity=plain(task.identity())) for name, task in tasks.items())
+    return tuple(
+        TaskSpec(name=name, identity=plain(task.identity()), remarks=tuple(task.remarks))
+        for name, task in tasks.items()
+    )
 
 
 def _refuse_empty_names(request: Request) -> None:

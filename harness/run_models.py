@@ -26,10 +26,8 @@ class RunModels:
         Raises:
             ModelError: The files are not the ones that the run was planned with.
         """
-        from cl_bench.harness.models.load import load_folder
-
         spec = self._store.spec.model
-        return load_folder(verified_folder(spec), spec.name, self._device)
+        return self._loaded(verified_folder(spec))
 
     def base_fingerprint(self) -> tuple[str, str]:
         """Hashes of the untouched model's weights and of its tokenizer."""
@@ -42,7 +40,7 @@ class RunModels:
         Raises:
             StoreError: The stage's checkpoint is not there.
         """
-        from cl_bench.harness.models.load import freeze, load_folder
+        from cl_bench.harness.models.load import freeze
 
         if index == 0:
             model = self.base()
@@ -55,8 +53,16 @@ class RunModels:
                     why="the stage after it trains on from these weights (--keep-checkpoints last removes older ones)",
                     hint=f"remove {folder.parent} and every stage after it, then resume the run",
                 )
-            model = load_folder(folder, self._store.spec.model.name, self._device)
+            model = self._loaded(folder)
         return freeze(model) if frozen else model
+
+    def _loaded(self, folder: Path) -> ChatModel:
+        from cl_bench.harness.models.load import load_folder
+
+        spec = self._store.spec.model
+        model = load_folder(folder, spec.name, self._device)
+        model.thinking = spec.thinking
+        return model
 
     def save(self, model: ChatModel, folder: Path) -> None:
         """Save weights (fp32 safetensors), configuration and tokenizer."""

@@ -17,7 +17,9 @@ from cl_bench.harness.components import Components
 from cl_bench.harness.context import RunContext
 from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError, UsageError
 from cl_bench.harness.manifest import ManifestRecorder
+from cl_bench.harness.measure import contamination_scores
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
+from cl_bench.harness.measure.contamination import EvaluatedItems
 from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
@@ -43,7 +45,7 @@ from cl_bench.harness.run_directory import (
 )
 from cl_bench.harness.run_models import RunModels
 from cl_bench.harness.spec import Execution, RunSpec, StageSpec, data_options
-from cl_bench.harness.stage_data import make_stage, overlap
+from cl_bench.harness.stage_data import make_stage, training_rows
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.harness.store import State, Store
 from cl_bench.methods.base import Adaptation, Progress, Stage
@@ -103,6 +105,7 @@ class _Run:
         self.models = RunModels(store, execution.device)
         self.tasks: dict[str, Task] = {}
         self.evaluator: RunEvaluator
+        self.items: EvaluatedItems
         self.matrix: Matrix
         self.shift: ShiftMeter
 
@@ -110,6 +113,7 @@ class _Run:
         options = data_options(self.spec.data, self.execution)
         self.tasks = {task.name: self.registry.task(task.name, options) for task in self.spec.tasks}
         self.evaluator = RunEvaluator(self.spec, self.tasks, options, self.cache)
+        self.items = EvaluatedItems(self.evaluator.items())
         self.matrix = Matrix(self.evaluator.columns())
         columns = [item for item in self.evaluator.task_columns if item.column.kind == "sequence"]
         self.shift = ShiftMeter(self.spec, columns)
@@ -234,13 +238,11 @@ class _Run:
         seconds: float,
         context: RunContext,
     ) -> None:
-        found = overlap(stage, context.ledger, self.evaluator.questions())
-        for column, count in found.items():
-            if count:
-                adaptation.warnings.append(f"{count} evaluated rows of {column} are also trained on")
+        found = self.items.overlap(training_rows(stage, context.ledger))
+        adaptation.warnings += contamination_scores.overlap_warnings(found)
         document = {"schema_version": SCHEMA_VERSION, **asdict(adaptation), "seconds": round(seconds, 3)}
         self.store.write_json(self._in_stage(index, name, ADAPTATION), document, schema="adaptation")
-        self.store.write_json(self._in_stage(index, name, "data/overlap.json"), found)
+        contamination_scores.write_stage(self.store, stage_folder(index, name), found)
         self.store.write_json(self._in_stage(index, name, "data/rows.json"), [e.id for e in stage.examples])
         if len(context.ledger):
             self.store.write_jsonl(self._in_stage(index, name, "data/generated.jsonl"), context.ledger)
@@ -304,6 +306,7 @@ class _Run:
         self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
         metrics = run_metrics(self.matrix, learned_columns(self.spec))
         self.store.write_json(METRICS, metrics, schema="metrics")
+        contamination_scores.write_run(self.store)
         self.store.status(state, stage=None, phase=None)
         with self._phase("", "report"):
             self.store.write_bytes(HEATMAP, heatmap(self.store.directory))

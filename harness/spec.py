@@ -15,7 +15,7 @@ from cl_bench.harness.errors import UsageError
 from cl_bench.harness.validation import build
 from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
 from cl_bench.methods.base import Precision
-from cl_bench.tasks.sources.base import DataOptions
+from cl_bench.tasks.sources.base import DataOptions, OptionOrder
 
 RESULTS_VERSION = 2
 """Raised when the same spec would give other numbers than before; part of the hash."""
@@ -86,11 +86,14 @@ class ModelSpec(_Spec):
         name: Name for people.
         fingerprint: Hash over weights, configuration and tokenizer files.
         source: Folder or hub id it is loaded from; not part of the hash, since the content decides.
+        thinking: Whether answers begin with a reasoning block, where the chat template can switch it; None leaves the
+            template's default.
     """
 
     name: str
     fingerprint: str
     source: str = ""
+    thinking: bool | None = None
 
 
 class DataSpec(_Spec):
@@ -101,19 +104,22 @@ class DataSpec(_Spec):
         distance: Distance of the lab's demonstrations from the model's own style: LO, MID or HI.
         order: Form of the lab's demonstrations.
         split: How data sets without a test file are split.
+        option_order: Order of multiple-choice options in public data.
     """
 
     source: Literal["lab", "hub"]
     distance: Literal["LO", "MID", "HI"] = "HI"
     order: str = "reasoning-first"
     split: Literal["group", "paper"] = "group"
+    option_order: OptionOrder = "permuted"
 
 
 class TaskSpec(_Spec):
-    """A task that is evaluated: its name and what fixes its data and scorer."""
+    """A task that is evaluated: its name, what fixes its data and scorer, and what is to be known about its rows."""
 
     name: str
     identity: dict[str, Any] = Field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 class SuiteSpec(_Spec):
@@ -133,6 +139,9 @@ class EvaluationSpec(_Spec):
         ood_rows: Most out-of-distribution rows of each task; None for all, 0 for none.
         suite_rows: Most rows of each retention task; None for what the suite's tier says.
         system_prompt: System turn of every prompt, in training too, in place of the task's own; None keeps that.
+        samples: Answers drawn for every item beside the greedy one; 0 for none.
+        temperature: Temperature of those answers.
+        options_only: Measure multiple-choice tasks with their questions hidden too.
     """
 
     split: EvaluationSplit = "test"
@@ -140,6 +149,9 @@ class EvaluationSpec(_Spec):
     ood_rows: int | None = Field(default=None, ge=0)
     suite_rows: int | None = Field(default=None, ge=1)
     system_prompt: str | None = None
+    samples: int = Field(default=0, ge=0)
+    temperature: float = Field(default=1.0, gt=0)
+    options_only: bool = True
 
 
 class RunSpec(_Spec):
@@ -255,6 +267,7 @@ class Execution:
         checkpoint_every_seconds: Time between checkpoints within a stage, or None.
         checkpoint_every_steps: Optimizer steps between checkpoints within a stage, or None; goes before seconds.
         keep_checkpoints: Keep the weights of all finished stages, or of the last alone.
+        allow_code: Whether programs that a model wrote may be run for scoring; None: the user has not said.
     """
 
     output: Path = Path("runs")
@@ -268,6 +281,7 @@ class Execution:
     checkpoint_every_seconds: float | None = 60.0
     checkpoint_every_steps: int | None = None
     keep_checkpoints: Literal["all", "last"] = "all"
+    allow_code: bool | None = None
 
 
 def data_options(data: DataSpec, execution: Execution) -> DataOptions:
@@ -280,6 +294,8 @@ def data_options(data: DataSpec, execution: Execution) -> DataOptions:
         order=data.order,
         split=data.split,
         gold_ids=execution.gold_ids,
+        option_order=data.option_order,
+        allow_code=execution.allow_code,
     )
 
 

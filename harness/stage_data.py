@@ -1,17 +1,17 @@
-"""What a stage trains on: its rows by seeded permutation, its scorers, and the overlap with what is evaluated."""
+"""What a stage trains on: its rows by seeded permutation, its scorers, and all their texts."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cl_bench.harness.errors import DataError
+from cl_bench.harness.measure.contamination import TrainingRow
 from cl_bench.harness.measure.evaluation import with_system_prompt
 from cl_bench.harness.spec import RunSpec, StageSpec
 from cl_bench.methods.base import Stage
 from cl_bench.tasks.base import Example, Task
-from cl_bench.tasks.sources.splits import normalised
 
 
 def make_stage(spec: RunSpec, index: int, name: str, parts: Sequence[StageSpec], tasks: Mapping[str, Task]) -> Stage:
@@ -43,29 +43,28 @@ def chosen_rows(examples: Sequence[Example], rows: int | None, seed: int) -> lis
     return order if rows is None else order[:rows]
 
 
-def overlap(
-    stage: Stage, generated: Iterable[Mapping[str, Any]], evaluated: Mapping[str, Sequence[str]]
-) -> dict[str, int]:
-    """Evaluated rows by column whose question is also trained on, or stands in a generated text.
-
-    Case, white space and the words "Question:" and "Answer:" around a question make no difference.
+def training_rows(stage: Stage, generated: Iterable[Mapping[str, Any]]) -> Iterator[TrainingRow]:
+    """All that a stage trained on: its rows, those that modifiers brought included, with what was generated for them.
 
     Args:
-        stage: Its rows' questions.
-        generated: Generated rows; their ``text``.
-        evaluated: Questions of the evaluated rows by column.
+        stage: The stage as it was trained.
+        generated: Ledger rows; every text in a row counts, and ``id`` says whose it is.
     """
-    trained = {_bare(example.question) for example in stage.examples}
-    # One text to search in; a line break ends each, which no normalised question holds.
-    texts = "\n".join(normalised(str(row["text"])) for row in generated if row.get("text"))
-    return {
-        column: sum(_bare(question) in trained or _bare(question) in texts for question in questions)
-        for column, questions in evaluated.items()
-    }
+    written: dict[str, list[str]] = {}
+    for row in generated:
+        texts = written.setdefault(str(row.get("id")), [])
+        texts += [text for key, value in row.items() if key != "id" for text in _texts(value)]
+    for example in stage.examples:
+        yield TrainingRow.of(example, written.pop(example.id, ()))
+    yield from (TrainingRow("", (), tuple(texts)) for texts in written.values())
 
 
-def _bare(question: str) -> str:
-    return normalised(question).removeprefix("question:").removesuffix("answer:").strip()
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def _with_system(example: Example, spec: RunSpec) -> Example:

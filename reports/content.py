@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cl_bench.harness.measure.contamination_scores import clean_metrics
 from cl_bench.harness.measure.matrix import Cell, Column, ColumnKind, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
@@ -99,8 +100,10 @@ def _step(spec: RunSpec) -> str:
 
 
 def metrics_of(view: RunView) -> Mapping[str, Any]:
-    """``metrics.json``, or the same computed from the matrix of a run that has not ended."""
-    return view.metrics or run_metrics(view.matrix, learned_columns(view.spec))
+    """``metrics.json``, or the same from the matrix of a run that has not ended; ``clean``: some on clean items."""
+    clean = clean_metrics(view.directory)
+    found = view.metrics or run_metrics(view.matrix, learned_columns(view.spec))
+    return {**found, "clean": clean} if clean else found
 
 
 def matrix_grids(matrix: Matrix, learned: Mapping[str, Sequence[str]], metrics: Mapping[str, Any]) -> list[Grid]:
@@ -158,6 +161,9 @@ def metrics_grid(metrics: Mapping[str, Any]) -> Grid:
     """The run's metrics with their definitions; where there is no value, why."""
     rows = []
     for name, (label, definition) in METRICS.items():
+        if name in metrics.get("clean", {}):
+            clean = metrics["clean"][name]
+            rows.append((f"{label}, clean items", percent(clean["value"], name in SIGNED), clean["reason"]))
         found = metrics["metrics"].get(name, {"value": None, "reason": "not computed by this version"})
         remark = found.get("reason", "")
         rows.append((label, percent(found["value"], name in SIGNED), remark if found["value"] is None else
@@ -228,6 +234,7 @@ def warnings(view: RunView) -> list[str]:
     sentences = [] if state == "done" else [f"the run is {shown}" + (f": {reason}" if reason else "")]
     sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
     sentences += [f"{stage}: {sign}" for stage, signs in view.signs_of_collapse().items() for sign in signs]
+    sentences += [f"task {task.name}: {remark}" for task in view.spec.tasks for remark in task.remarks]
     return [*sentences, *rejected_sentences(view), *_skipped_sentences(view.matrix)]
 
 

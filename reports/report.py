@@ -8,7 +8,7 @@ from typing import Any
 
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, load_run
-from cl_bench.reports import content, generated
+from cl_bench.reports import contamination, content, evaluated, generated
 from cl_bench.reports.content import Grid
 from cl_bench.reports.plots import HEATMAP
 
@@ -45,7 +45,10 @@ def markdown(view: RunView) -> str:
         parts.append(f"![matrix]({HEATMAP})")
     for optional in (
         content.strict_grid(view.matrix),
+        evaluated.baselines_grid(view.matrix),
+        *evaluated.sampled_grids(view),
         content.metrics_grid(metrics),
+        *contamination.contamination_grids(view),
         content.stages_grid(view, metrics),
         generated.data_generation_grid(view),
         generated.teacher_grid(view),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, load_run
-from cl_bench.reports import content, generated
+from cl_bench.reports import content, evaluated, generated
 from cl_bench.reports.content import Grid
 from cl_bench.reports.seeds import SeedSummary, summarise_seeds
 
@@ -37,6 +37,8 @@ def render_run(directory: Path, width: int | None = None) -> str:
     metrics = content.metrics_of(view)
     grids = content.matrix_grids(view.matrix, learned_columns(view.spec), metrics)
     optional = (content.stages_grid(view, metrics), generated.data_generation_grid(view), generated.teacher_grid(view))
+    guesses = evaluated.baselines_grid(view.matrix)
+    grids += [*([guesses] if guesses else []), *evaluated.sampled_grids(view)]
     grids += [content.metrics_grid(metrics), *(grid for grid in optional if grid is not None)]
     return _page(content.headline(view), grids, _footer(view), width)
 

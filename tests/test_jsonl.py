@@ -25,6 +25,13 @@ def test_good_rows_come_back_as_they_are(tmp_path: Path) -> None:
     assert rows[1] == {"id": "b", "question": "q\u2028r", "label": 2, "more": None}
 
 
+def test_an_id_may_be_a_number_and_is_one_with_its_digits(tmp_path: Path) -> None:
+    one, two = ('{"id": 7, "question": "q", "label": 1}', '{"id": "7", "question": "q", "label": 1}')
+    assert [row["id"] for row in read_jsonl(write(tmp_path, GOOD, one), FIELDS)] == ["a", 7]
+    with pytest.raises(DataError, match="line 3, field `id`"):
+        read_jsonl(write(tmp_path, GOOD, one, two), FIELDS)
+
+
 @pytest.mark.parametrize(
     ("line", "named"),
     [
@@ -32,7 +39,7 @@ def test_good_rows_come_back_as_they_are(tmp_path: Path) -> None:
         ('{"id": "b", "question": 3, "label": 1}', ["line 2", "`question`", "not a str"]),
         ('{"id": "b", "question": "q", "label": "1"}', ["line 2", "`label`", "not a int"]),
         ('{"id": "b", "question": "q", "label": true}', ["line 2", "`label`", "not a int"]),
-        ('{"id": 7, "question": "q", "label": 1}', ["line 2", "`id`", "not a str"]),
+        ('{"id": 7.5, "question": "q", "label": 1}', ["line 2", "`id`", "not a str or int"]),
         ('{"id": "a", "question": "q", "label": 1}', ["line 2", "`id`", "line 1"]),
         ('{"id": "b", "question": "q"', ["line 2", "invalid JSON"]),
         ('{"a":' * 100_000 + "1" + "}" * 100_000, ["line 2", "invalid JSON", "nested"]),

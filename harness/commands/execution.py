@@ -37,6 +37,7 @@ def execution_of(
     progress: bool = True,
     checkpoint_every: str = "60s",
     keep_checkpoints: str = "all",
+    allow_code: bool | None = None,
 ) -> Execution:
     """Check the options and build an ``Execution``.
 
@@ -64,6 +65,7 @@ def execution_of(
         checkpoint_every_seconds=seconds,
         checkpoint_every_steps=steps,
         keep_checkpoints=cast(Any, keep_checkpoints),
+        allow_code=allow_code,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cl_bench.harness.code_leave import check_code_leave
 from cl_bench.harness.commands.execution import prepare_libraries, print_json
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from cl_bench.harness.plugins import name_of
@@ -101,6 +102,7 @@ def validate_task_command(name: str, source: Literal["lab", "hub"], execution: E
     with redirect_stdout(sys.stderr):
         registry = Registry(execution.include_paths)
         task = registry.task(name, data_options(DataSpec(source=source), execution))
+        check_code_leave([task], None, execution.allow_code, print)
         counts, checks = task_checks(task)
     return _report(f"task {name} ({source})", checks, {"rows": counts}, json)
 

@@ -18,6 +18,8 @@ from cl_bench.harness.seeds import row_uniforms
 if TYPE_CHECKING:
     from transformers import DynamicCache
 
+_SLACK = 16
+"""Tokens decoded beyond the bytes of the longest stop string: special tokens are no text."""
 _COMPACT_BELOW = 0.75
 """Share of unfinished rows under which finished ones are dropped from the batch."""
 
@@ -31,6 +33,7 @@ class _Row:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     ended: str = "length"
+    stop_seen: bool = False
 
 
 class LocalSampler(Sampler):
@@ -141,8 +144,17 @@ class LocalSampler(Sampler):
             row.logprobs.append(logprob)
             if token == self._chat.end_id:
                 row.ended = "eos"
-            elif settings.stop and any(stop in self._chat.decode(row.ids) for stop in settings.stop):
+            elif settings.stop and self._stopped(row, settings.stop):
                 row.ended = "stop"
+
+    def _stopped(self, row: _Row, stops: tuple[str, ...]) -> bool:
+        # Decoding the whole row at every token would take time quadratic in its length. A stop string has been in the
+        # tail when its last token came; it counts when the stripped text has it, which can be some tokens later.
+        if not row.stop_seen:
+            tail = row.ids[-(max(len(stop.encode()) for stop in stops) + _SLACK) :]
+            text = str(self._chat.tokenizer.decode(tail, skip_special_tokens=True))
+            row.stop_seen = any(stop in text for stop in stops)
+        return row.stop_seen and any(stop in self._chat.decode(row.ids) for stop in stops)
 
     def _finish(self, row: _Row, settings: GenerationSettings) -> Completion:
         text = self._chat.decode(row.ids)

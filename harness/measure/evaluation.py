@@ -10,6 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
+from cl_bench.harness.measure.intervals import Interval, wilson
+from cl_bench.harness.measure.sampled import Sampling, sampled_answers, sampled_row, sampled_values
 from cl_bench.harness.seeds import preserved_rng
 from cl_bench.tasks.base import Example, Message, Task
 
@@ -32,8 +34,9 @@ class TaskResult:
         chance: Value of guessing, as a fraction.
         counts: ``n`` (rows scored), ``correct``, ``strict``, ``parsed``, ``truncated``, ``skipped``, ``unreliable``.
         values: Further metrics by name.
+        intervals: 95 % intervals of metrics, by name.
         samples: One row per item: ``task, id, prompt_hash, response | loglikelihoods, correct, parsed, format_ok,
-            tokens, ended``.
+            tokens, ended``, and ``sampled`` where several answers were drawn.
         group: Group of a retention benchmark, or None.
         version: Version of the task's data and scorer.
         tokens: Tokens generated.
@@ -49,6 +52,7 @@ class TaskResult:
     chance: float
     counts: dict[str, int] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict)
     samples: list[dict[str, Any]] = field(default_factory=list)
     group: str | None = None
     version: str = "1"
@@ -59,9 +63,8 @@ class TaskResult:
 
     def results_json(self) -> dict[str, Any]:
         """Content of ``results.json``, with the keys of lm-eval's result files."""
-        scores: dict[str, Any] = {"alias": self.task, **self.harness}
-        if not self.harness:
-            scores |= {f"{_LM_EVAL_NAMES.get(name, name)},none": value for name, value in self.values.items()}
+        own = {name if "," in name else f"{_LM_EVAL_NAMES.get(name, name)},none": v for name, v in self.values.items()}
+        scores: dict[str, Any] = {"alias": self.task, **own, **self.harness}
         n, skipped = self.counts.get("n", 0), self.counts.get("skipped", 0)
         return {
             "results": {self.task: scores},
@@ -70,6 +73,7 @@ class TaskResult:
             "higher_is_better": {self.task: {self.metric: True}},
             "config": {**self.settings, "metric": self.metric, "chance": self.chance},
             "counts": dict(self.counts),
+            "intervals": {name: list(interval) for name, interval in self.intervals.items()},
             "reason": self.reason,
         }
 
@@ -127,6 +131,7 @@ def evaluate_together(
     *,
     system_prompt: str | None = None,
     prompt_cache: PromptCache | None = None,
+    sampling: Sampling | None = None,
 ) -> dict[str, TaskResult]:
     """Evaluate a model on several tasks whose answers are decoded in the same batches.
 
@@ -140,6 +145,7 @@ def evaluate_together(
         settings: How to generate, the same for all; temperature 0 for a benchmark (see ``evaluation_settings``).
         system_prompt: System turn of the run, or None.
         prompt_cache: Filled with and read for rendered prompts, for repeated calls with the same tokenizer.
+        sampling: Draw several answers an item beside the greedy one, or None.
 
     Returns:
         Results by name. ``seconds`` is the item's share, by rows, of the time for all.
@@ -156,10 +162,12 @@ def evaluate_together(
         ]
         asked = [Prompt(prompts[place][index]) for place, index in fitting]
         completions = dict(zip(fitting, sampler.generate(asked, settings) if asked else [], strict=True))
-    results = {}
-    for place, item in enumerate(items):
-        answers = [completions.get((place, index)) for index in range(len(item.examples))]
-        results[item.name] = _result(item, prompts[place], answers, settings)
+        results = {}
+        for place, item in enumerate(items):
+            answers = [completions.get((place, index)) for index in range(len(item.examples))]
+            result = results[item.name] = _result(item, prompts[place], answers, settings)
+            if sampling is not None:
+                _add_sampled(result, item, prompts[place], sampler, settings, sampling)
     seconds, total = perf_counter() - began, sum(len(item.examples) for item in items)
     for item in items:
         results[item.name].seconds = seconds * len(item.examples) / max(total, 1)
@@ -184,11 +192,32 @@ def _result(
         chance=item.task.chance,
         counts=counts,
         values=values,
+        intervals={"accuracy": wilson(counts["correct"], counts["n"])} if counts["n"] else {},
         samples=samples,
         version=item.task.version,
         tokens=sum(len(answer.ids) for answer in answers if answer is not None),
         settings={"max_new_tokens": settings.max_new_tokens, "temperature": settings.temperature, "shots": 0},
     )
+
+
+def _add_sampled(
+    result: TaskResult,
+    item: TaskRows,
+    prompts: Sequence[Sequence[int]],
+    sampler: Sampler,
+    settings: GenerationSettings,
+    sampling: Sampling,
+) -> None:
+    kept = [index for index, row in enumerate(result.samples) if row["ended"] != "skipped"]
+    asked = [(item.examples[index].id, prompts[index]) for index in kept]
+    for index, drawn in zip(kept, sampled_answers(item.name, asked, sampler, settings, sampling), strict=True):
+        example = item.examples[index]
+        result.samples[index]["sampled"] = [sampled_row(one, item.task.score(example, one.text)) for one in drawn]
+        result.tokens += sum(len(one.ids) for one in drawn)
+    values, intervals = sampled_values([result.samples[index]["sampled"] for index in kept])
+    result.values |= values
+    result.intervals |= intervals
+    result.settings |= {"samples": sampling.n, "sampling_temperature": sampling.temperature}
 
 
 def empty_counts() -> dict[str, int]:

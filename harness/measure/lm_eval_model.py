@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_NEW_TOKENS = 256
 """lm-eval's own limit where a task names none."""
-_TOO_LONG = (-1e30, False)
+TOO_LONG = (-1e30, False)
+"""Answer to a request that does not fit the context; its row is marked as skipped."""
 _RowKey = tuple[str | None, int | None]
 
 
@@ -33,6 +34,19 @@ class RowRecord:
 
     tokens: int = 0
     ended: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How answers are sampled.
+
+    Attributes:
+        temperature: Logits are divided by it.
+        seeds: Seed of each row's generator, by benchmark and place among the chosen rows.
+    """
+
+    temperature: float
+    seeds: Mapping[str, Sequence[int]]
 
 
 class SamplerLM:
@@ -57,12 +71,18 @@ class SamplerLM:
         self.chat, self.sampler, self.batch_size = model, sampler, batch_size
         self.tokenizer = model.tokenizer
         self.records: dict[_RowKey, RowRecord] = {}
+        self.drawing: Drawing | None = None
         self._encoded: dict[tuple[str, bool | None], list[int]] = {}
 
     def use(self, model: ChatModel, sampler: Sampler) -> None:
         """Go on with another model of the same tokenizer; what was tokenised stays known, records are dropped."""
         self.chat, self.sampler = model, sampler
         self.records = {}
+        self.drawing = None
+
+    def draw(self, drawing: Drawing) -> None:
+        """Answer from now on with samples in place of greedy decoding; records are dropped."""
+        self.records, self.drawing = {}, drawing
 
     @property
     def eot_token_id(self) -> int:
@@ -77,19 +97,12 @@ class SamplerLM:
     @property
     def tokenizer_name(self) -> str:
         """Names tokenizer and chat template for lm-eval's request keys."""
-        template = hashlib.sha256(str(self.tokenizer.chat_template).encode()).hexdigest()[:16]
-        return f"{self.chat.name.replace('/', '__')}-{template}"
+        template = f"{self.tokenizer.chat_template}{self.chat.thinking}"
+        return f"{self.chat.name.replace('/', '__')}-{hashlib.sha256(template.encode()).hexdigest()[:16]}"
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
         """Render a chat as text; without a generation prompt the last message is left open."""
-        return str(
-            self.tokenizer.apply_chat_template(
-                chat_history,
-                tokenize=False,
-                add_generation_prompt=add_generation_prompt,
-                continue_final_message=not add_generation_prompt,
-            )
-        )
+        return self.chat.render(chat_history, open_answer=not add_generation_prompt)
 
     def tok_encode(self, string: str, add_special_tokens: bool | None = None, **_: Any) -> list[int]:
         """Token ids; a text that begins with the start token gets no second one."""
@@ -116,7 +129,7 @@ class SamplerLM:
                 results.append((score.logprob, score.is_greedy))
             else:
                 self._record(request).ended = "skipped"
-                results.append(_TOO_LONG)
+                results.append(TOO_LONG)
         return results
 
     def _loglikelihood_tokens(
@@ -160,7 +173,8 @@ class SamplerLM:
             fitting = [index for index in members if self.sampler.fits(len(prompts[index]), settings)]
             for index in set(members) - set(fitting):
                 self._record(requests[index]).ended = "skipped"
-            completions = self._complete([Prompt(prompts[index], seed=index) for index in fitting], settings)
+            asked = [Prompt(prompts[index], seed=self._seed(requests[index], index)) for index in fitting]
+            completions = self._complete(asked, settings)
             for index, completion in zip(fitting, completions, strict=True):
                 record = self._record(requests[index])
                 record.tokens += len(completion.ids)
@@ -173,13 +187,16 @@ class SamplerLM:
 
     def _settings(self, kwargs: dict[str, Any]) -> GenerationSettings:
         until = kwargs.get("until") or ()
-        sampled = bool(kwargs.get("do_sample", False))
+        asked_for = float(kwargs.get("temperature", 1.0)) if kwargs.get("do_sample", False) else 0.0
         return GenerationSettings(
             max_new_tokens=int(kwargs.get("max_gen_toks", kwargs.get("max_tokens", DEFAULT_MAX_NEW_TOKENS))),
-            temperature=float(kwargs.get("temperature", 1.0)) if sampled else 0.0,
+            temperature=self.drawing.temperature if self.drawing is not None else asked_for,
             batch_size=self.batch_size,
             stop=(until,) if isinstance(until, str) else tuple(until),
         )
+
+    def _seed(self, request: Instance, index: int) -> int:
+        return index if self.drawing is None else self.drawing.seeds[str(request.task_name)][int(request.doc_id or 0)]
 
     def _record(self, request: Instance) -> RowRecord:
         return self.records.setdefault((request.task_name, request.doc_id), RowRecord())

@@ -24,6 +24,7 @@ class Column:
         chance: Score of guessing, as a fraction.
         n: Number of items, at most.
         metric: Primary metric.
+        baselines: Scores of answers that need no reading of the question (``cl_bench.tasks.baselines``), by name.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Column:
     chance: float
     n: int
     metric: str
+    baselines: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from typing import Any
 from cl_bench.harness.cache import Cache, EvaluationKey, rows_hash
 from cl_bench.harness.context import BACKEND, backend_version, sampler_for
 from cl_bench.harness.files import content_hash
-from cl_bench.harness.generation.base import GenerationSettings
+from cl_bench.harness.generation.base import GenerationSettings, Sampler
+from cl_bench.harness.measure.contamination import Item
+from cl_bench.harness.measure.contamination_documents import document_item
 from cl_bench.harness.measure.evaluation import (
     PromptCache,
     TaskResult,
@@ -19,11 +21,13 @@ from cl_bench.harness.measure.evaluation import (
     fixed_rows,
 )
 from cl_bench.harness.measure.matrix import Cell, Column
+from cl_bench.harness.measure.sampled import Sampling
 from cl_bench.harness.measure.suite import SuiteRunner
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.spec import RunSpec
 from cl_bench.methods.base import Progress
 from cl_bench.tasks.base import Example, Task
+from cl_bench.tasks.baselines import baselines, hide_question
 from cl_bench.tasks.sources.base import DataOptions
 
 _KIND = "evaluations"
@@ -36,6 +40,15 @@ class TaskColumn:
     column: Column
     task: Task
     examples: tuple[Example, ...]
+
+    @property
+    def hidden(self) -> tuple[Example, ...]:
+        """The rows with their questions hidden; none unless every row has options."""
+        if not all_have_options(self.examples):
+            return ()
+        # Under an id of their own: rendered prompts are remembered by it.
+        hidden = [(example.id, hide_question(example)) for example in self.examples]
+        return tuple(dataclasses.replace(example, id=f"{name} without its question") for name, example in hidden)
 
 
 class RunEvaluator:
@@ -51,31 +64,28 @@ class RunEvaluator:
             cache: Where finished cells of known weights are kept.
         """
         self._spec, self._cache = spec, cache
+        evaluation = spec.evaluation
+        self._sampling = Sampling(evaluation.samples, evaluation.temperature) if evaluation.samples else None
         self._prompts: PromptCache = {}
-        self.task_columns = list(_task_columns(spec, tasks))
-        entries = spec.suite.tasks if spec.suite else ()
-        self._suite = SuiteRunner(
-            entries,
-            options,
-            rows=spec.evaluation.suite_rows,
-            split=spec.evaluation.split,
-            batch_size=spec.evaluation_batch_size,
-            system_prompt=spec.evaluation.system_prompt,
-        )
-        self._suite_questions = self._suite.questions()
+        self.task_columns = list(task_columns(spec, tasks))
+        self._suite = suite_runner(spec, options)
+        self._suite_items = {
+            name: [document_item(row.id, row.document, row.question) for row in rows]
+            for name, rows in self._suite.rows().items()
+        }
 
     def columns(self) -> list[Column]:
         """Columns of the run's matrix, in order."""
         found = [item.column for item in self.task_columns]
         for entry in self._suite.entries:
-            rows = len(self._suite_questions[entry.name])
+            rows = len(self._suite_items[entry.name])
             found.append(Column(entry.name, "retention", entry.chance, rows, entry.metric))
         return found
 
-    def questions(self) -> dict[str, list[str]]:
-        """Texts of the evaluated rows by column."""
-        own = {item.column.name: [example.question for example in item.examples] for item in self.task_columns}
-        return own | self._suite_questions
+    def items(self) -> dict[str, list[Item]]:
+        """The evaluated items by column."""
+        own = {item.column.name: [Item.of(example) for example in item.examples] for item in self.task_columns}
+        return own | self._suite_items
 
     def evaluate(
         self, model: ChatModel, progress: Progress, fingerprint: tuple[str, str] | None = None
@@ -96,25 +106,32 @@ class RunEvaluator:
         sampler = sampler_for(model, self._spec.precision)
         progress.advance(len(self.task_columns) - len(missing := self._missing(results)))
         for settings, items in decoded_together(missing, self._spec):
-            rows = [TaskRows(item.column.name, item.task, item.examples) for item in items]
-            results |= evaluate_together(
-                model,
-                rows,
-                sampler,
-                settings,
-                system_prompt=self._spec.evaluation.system_prompt,
-                prompt_cache=self._prompts,
-            )
+            results |= self._decoded(model, sampler, settings, items)
             for item in items:
                 self._keep(item.column.name, results, keys)
             progress.advance(len(items))
         # One call serves all benchmarks, because their requests share batches.
         if any(entry.name not in results for entry in self._suite.entries):
-            results |= self._suite.run(model, sampler)
+            results |= self._suite.run(model, sampler, self._sampling)
             for entry in self._suite.entries:
                 self._keep(entry.name, results, keys)
         progress.advance(len(self._suite.entries))
         return {column.name: results[column.name] for column in self.columns()}
+
+    def _decoded(
+        self, model: ChatModel, sampler: Sampler, settings: GenerationSettings, items: Sequence[TaskColumn]
+    ) -> dict[str, TaskResult]:
+        evaluation = self._spec.evaluation
+        rows = [TaskRows(item.column.name, item.task, item.examples) for item in items]
+        hidden = [item for item in items if evaluation.options_only and item.hidden]
+        shared = {"system_prompt": evaluation.system_prompt, "prompt_cache": self._prompts}
+        found = evaluate_together(model, rows, sampler, settings, sampling=self._sampling, **shared)
+        without = [TaskRows(item.column.name, item.task, item.hidden) for item in hidden]
+        for name, result in evaluate_together(model, without, sampler, settings, **shared).items() if without else ():
+            found[name].counts["options_only"] = result.counts["correct"]
+            found[name].seconds += result.seconds
+            found[name].tokens += result.tokens
+        return found
 
     def _missing(self, results: Mapping[str, TaskResult]) -> list[TaskColumn]:
         return [item for item in self.task_columns if item.column.name not in results]
@@ -131,7 +148,7 @@ class RunEvaluator:
                 task=task,
                 task_version=version,
                 rows_hash=rows,
-                template=content_hash(str(model.tokenizer.chat_template)),
+                template=content_hash([str(model.tokenizer.chat_template), model.thinking]),
                 system_prompt=self._spec.evaluation.system_prompt,
                 shots=shots,
                 generation=generation,
@@ -141,16 +158,26 @@ class RunEvaluator:
                 batch_plan={"batch_size": self._spec.evaluation_batch_size},
             )
 
+        evaluation = self._spec.evaluation
+        further = {
+            "samples": evaluation.samples,
+            "sampling_temperature": evaluation.temperature if evaluation.samples else None,
+            "options_only": evaluation.options_only,
+        }
         keys = {}
         for item in self.task_columns:
-            settings = dataclasses.asdict(evaluation_settings(item.task, self._spec.evaluation_batch_size))
+            settings = dataclasses.asdict(evaluation_settings(item.task, self._spec.evaluation_batch_size)) | further
             version = content_hash(item.task.identity())
             keys[item.column.name] = key(item.column.name, version, rows_hash(item.examples), 0, settings)
         suite = self._spec.suite.tasks if self._spec.suite else ()
         for entry, resolved in zip(self._suite.entries, suite, strict=True):
             chosen = {"rows": self._spec.evaluation.suite_rows, "split": self._spec.evaluation.split}
             keys[entry.name] = key(
-                f"suite/{entry.name}", content_hash(resolved), content_hash(chosen), entry.shots, {"greedy": True}
+                f"suite/{entry.name}",
+                content_hash(resolved),
+                content_hash(chosen),
+                entry.shots,
+                {"greedy": True} | further,
             )
         return keys
 
@@ -169,12 +196,30 @@ def decoded_together(columns: Sequence[TaskColumn], spec: RunSpec) -> list[tuple
     return [(settings, items) for (settings, _), items in groups.items()]
 
 
+def all_have_options(examples: Sequence[Example]) -> bool:
+    """Whether a column is multiple choice throughout, so that answers without the question are worth measuring."""
+    return bool(examples) and all(example.choices for example in examples)
+
+
+def suite_runner(spec: RunSpec, options: DataOptions) -> SuiteRunner:
+    """The retention suite of a run on its fixed rows; one without benchmarks where the run has none."""
+    return SuiteRunner(
+        spec.suite.tasks if spec.suite else (),
+        options,
+        rows=spec.evaluation.suite_rows,
+        split=spec.evaluation.split,
+        batch_size=spec.evaluation_batch_size,
+        system_prompt=spec.evaluation.system_prompt,
+    )
+
+
 def cell_of(result: TaskResult) -> Cell:
     """A result as a cell of the matrix."""
     return Cell(result.value, result.reason or "", result.counts)
 
 
-def _task_columns(spec: RunSpec, tasks: Mapping[str, Task]) -> Iterator[TaskColumn]:
+def task_columns(spec: RunSpec, tasks: Mapping[str, Task]) -> Iterator[TaskColumn]:
+    """Columns of a run that come from its tasks, each with its fixed rows: the sequence's, then those out of it."""
     evaluation = spec.evaluation
     for name in (task.name for task in spec.tasks):
         task = tasks[name]
@@ -189,5 +234,7 @@ def _task_columns(spec: RunSpec, tasks: Mapping[str, Task]) -> Iterator[TaskColu
 
 
 def _column(name: str, kind: Any, task: Task, examples: Sequence[Example]) -> TaskColumn:
-    column = Column(name, kind, task.chance, len(examples), task.primary_metric)
+    found = baselines(task.train(), examples) if all_have_options(examples) else {}
+    guesses = {key: value for key, value in found.items() if value is not None}
+    column = Column(name, kind, task.chance, len(examples), task.primary_metric, guesses)
     return TaskColumn(column, task, tuple(examples))

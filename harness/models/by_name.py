@@ -31,7 +31,7 @@ def refind(model: ModelSpec, offline: bool) -> ModelSpec:
         ModelError: It is gone.
     """
     source = model.source if Path(model.source).is_dir() else model_request(model)
-    return find_model(source, offline).model_copy(update={"name": model.name})
+    return find_model(source, offline).model_copy(update={"name": model.name, "thinking": model.thinking})
 
 
 def verified_folder(model: ModelSpec, offline: bool = True) -> Path:

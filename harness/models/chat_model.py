@@ -20,11 +20,14 @@ class ChatModel:
         model: The causal language model; fp32 weights.
         tokenizer: Its tokenizer, with a chat template.
         name: Name for people (``lab-m``, a hub id, a folder's name).
+        thinking: Whether answers begin with a reasoning block, for models whose chat template can switch it; None
+            leaves the template's own default.
     """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     name: str
+    thinking: bool | None = None
 
     @property
     def context_length(self) -> int:
@@ -44,8 +47,26 @@ class ChatModel:
 
     def prompt_ids(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Ids of the rendered chat up to where the assistant's answer begins."""
-        text = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return tuple(self.tokenizer(self.render(messages), add_special_tokens=False)["input_ids"])
+
+    def render(self, messages: Sequence[Message], open_answer: bool = False) -> str:
+        """The chat as text.
+
+        Args:
+            messages: The turns.
+            open_answer: The last turn is the assistant's and is left open to be continued; otherwise the text ends
+                where the assistant's answer begins.
+        """
+        switch = {} if self.thinking is None else {"enable_thinking": self.thinking}
+        return str(
+            self.tokenizer.apply_chat_template(
+                list(messages),
+                tokenize=False,
+                add_generation_prompt=not open_answer,
+                continue_final_message=open_answer,
+                **switch,
+            )
+        )
 
     def completion_ids(self, text: str) -> tuple[int, ...]:
         """Ids of an assistant's answer, with the end token."""

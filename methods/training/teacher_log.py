@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -61,7 +62,7 @@ class TeacherLog:
         weights = load_state(self._session.context.scratch, _STATE)
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
-        return ChatModel(model, now.tokenizer, f"{now.name} at the start")
+        return replace(now, model=model, name=f"{now.name} at the start")
 
     def _reward(self, samples: Sequence[TeacherSample]) -> float | None:
         context, teacher = self._session.context, self._teacher.chat

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -63,7 +64,7 @@ class EMATeacher(Teacher):
         model: Any = plain_copy(student.model).float()
         model.requires_grad_(False)
         model.eval()
-        self.chat = ChatModel(model, student.tokenizer, f"{student.name} (EMA)")
+        self.chat = replace(student, model=model, name=f"{student.name} (EMA)")
         self.rate = rate
 
     @torch.no_grad()

@@ -1,74 +1,170 @@
-"""Reads the letter of a multiple-choice answer."""
+"""Reads which option a response to a multiple-choice question settles on."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from cl_bench.tasks.base import Example, Score
+from cl_bench.tasks.scoring.letters import TOKEN, read_letters
+from cl_bench.tasks.scoring.options import LETTERS, Options
+from cl_bench.tasks.scoring.reading import LONGEST, answer_part, first_turn, plain, tag_form, tagged
+from cl_bench.tasks.scoring.statements import Force, Statement, statements
 
-LETTERS = "ABCDEFGHIJ"
+__all__ = ["LETTERS", "parse_choice", "score_choice"]
 
-_TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
-_STATED = re.compile(
-    r"(?:answer|option|choice)(?:\s+is)?(?:\s+option)?\s*[:=]?\s*(?:\*\*|\()?\s*([A-J])(?![A-Za-z'])",
+_SET_OFF = re.compile(r"(?<!\S)[(\[]?([A-J])[)\].:]+(?= \S)")
+_MENTION = re.compile(r"\b(?:option|choice|answer|letter)\s+(?=[(\[\"']?[A-J](?![A-Za-z0-9_]))", re.IGNORECASE)
+_BOLD = re.compile(r"\*\*\s*[(\[]?([A-J])[)\].:]*(?:\s[^*\n]*)?\*\*([^\n]{0,60})")
+_BULLET = re.compile(r"(?:[-•:]\s?|\d{1,2}[.)]\s)?\s*")
+_SENTENCE = re.compile(r"\s(?!because\b|since\b|as\b|due\b)[A-Za-z0-9]")
+_LETTER_LINE = re.compile(r"\n[(\[]?([A-J])[)\].]?(?:\n|$)")
+_LAST_PARENTHESIS = re.compile(r"\(([A-J])\)[.\s]*$")
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|rule out|ruling out|eliminat\w+|exclud\w+|reject\w*|unlike|except|than|of|neither|nor|wrong|"
+    r"incorrect)|n't)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
-_WRAPPED = re.compile(r"\*\*\s*\(?([A-J])[).:]?\s*\*\*|\\boxed\{\s*([A-J])\s*\}")
-_BARE = re.compile(r"\(?([A-J])(?:\s*[).:](?:\s.*)?)?", re.DOTALL)
-_LISTED = re.compile(r"^\s*\(?([A-J])[).:]", re.MULTILINE)
-_FORM = re.compile(r"\s*<reasoning>.*?</reasoning>\s*<answer>\s*([A-J])\s*</answer>\s*", re.DOTALL)
+_DENIED_AFTER = re.compile(
+    r"\?|[^.\n;]{0,40}?(?:\b(?:not|cannot|incorrect|wrong|false|invalid|eliminated|excluded|unlikely|impossible|ruled|too)\b"
+    r"|n't\b)",
+    re.IGNORECASE,
+)
 
 
-def parse_choice(text: str, count: int = 4) -> str | None:
-    """The letter a response settles on, or None.
+def parse_choice(text: str, count: int = 4, choices: Sequence[str] = ()) -> str | None:
+    r"""The letter of the option a response settles on, or None.
 
-    In order: the content of the last ``<answer>``; the last statement such as "the answer is B" or "Answer: (B)"; the
-    last letter in bold or in a box; a response that is a letter alone, or begins with one set off ("B. Water").
+    Reasoning blocks are set aside first (``reading.answer_part``), and markup is taken off. Then the first of these
+    rules that finds anything decides:
+
+    1. the content of the last ``<answer>`` that is not empty, read by the rules below; an empty one is no answer;
+    2. the last firm statement: "the answer is B", "Answer: B", "I choose B", "therefore B", "B is the correct answer",
+       "so B is correct", a last line that is a letter alone, ``\boxed{B}``;
+    3. a letter set off at the very beginning: "B", "(B) text", "B. Water", "B because …";
+    4. options called right ("B is correct", "this matches option B"), if all such statements agree;
+    5. a last line that is a letter set off with its text, or an option's text and nothing else;
+    6. the last doubtful statement: "the answer might be B", "at first I thought the answer is B";
+    7. the only letter that is mentioned as an option ("option B", "answer B", in bold, in parentheses at the end) and
+       is not denied.
+
+    A statement may name the option by its text instead of its letter ("the answer is 46.07"), if it is the text of one
+    option only. Several letters in one statement ("A or B") are no answer, and such a statement decides like any other.
+    Denied, supposed and asked statements do not count ("the answer is not A", "if the answer is A", "A?"), and options
+    said again are no answer. A small letter counts only alone or between marks, for "a" is an article; "A" does not
+    before an ordinary word, nor does "I".
 
     Args:
         text: The response.
         count: Number of options; later letters are no answers.
+        choices: Texts of the options, where they are known.
     """
-    letters = LETTERS[:count]
-    tagged = _TAGGED.findall(text)
-    if tagged:
-        return _last(letters, _bare(tagged[-1])) or _last(letters, *_statements(tagged[-1]))
-    return _last(letters, *_statements(text)) or _last(letters, *_wrapped(text)) or _last(letters, _bare(text))
+    options = Options.of(count, choices)
+    text = answer_part(text)
+    turn = first_turn(text)
+    return _parse(turn, options) or (_parse(text, options) if len(turn) < len(text) else None)
 
 
-def _statements(text: str) -> list[str]:
-    # "a" is an article far more often than an answer, so a stated letter must be a capital.
-    return [match.group(1) for match in _STATED.finditer(text) if match.group(1).isupper()]
+def _parse(text: str, options: Options) -> str | None:
+    content = tagged(text)
+    return _read(text if content is None else content, options)
 
 
-def _wrapped(text: str) -> list[str]:
-    return [match.group(1) or match.group(2) for match in _WRAPPED.finditer(text)]
+def _read(raw: str, options: Options) -> str | None:
+    raw = raw[-LONGEST:]
+    text = plain(raw)
+    found = [statement for statement in statements(text, options) if not _restates(text, statement, options)]
+    found = sorted([*found, *_last_line(text, options)], key=lambda statement: statement.start)
+    if firm := [statement for statement in found if statement.force is Force.STATED]:
+        return firm[-1].letter
+    if lead := _lead(text, options):
+        return lead
+    judged = {statement.letter for statement in found if statement.force is Force.JUDGED}
+    if len(judged) == 1:
+        return judged.pop()
+    doubtful = [statement for statement in found if statement.force is Force.DOUBTFUL]
+    if words := _last_words(text, options):
+        return words
+    return doubtful[-1].letter if doubtful else _only_mention(raw, text, options)
 
 
-def _bare(text: str) -> str:
-    stripped = text.strip()
-    if len(stripped) == 1:
-        return stripped.upper()
-    if len(set(_LISTED.findall(stripped))) > 1:
-        # The options said again are no answer, though the text begins with a letter set off.
-        return ""
-    match = _BARE.fullmatch(stripped)
-    return match.group(1) if match else ""
+def _restates(text: str, statement: Statement, options: Options) -> bool:
+    """Whether the letter of a statement is the first of the options said again ("The options: A. Ice B. Steam …")."""
+    first = _SET_OFF.search(text, statement.start, statement.start + 120)
+    if first is None or first.group(1) != statement.letter:
+        return False
+    introduced = not options.texts and re.search(r"[:\n]", text[statement.start : first.start()])
+    return bool(introduced or options.own_at(first.group(1), text, first.end())) and _goes_on(text, first, options)
 
 
-def _last(letters: str, *found: str) -> str | None:
-    known = [letter for letter in found if letter and letter in letters]
-    return known[-1] if known else None
+def _goes_on(text: str, first: re.Match[str], options: Options) -> bool:
+    """Whether the next letter set off is the next option; after an option's own text, only with the next one's text."""
+    following = _SET_OFF.search(text, first.end(), first.end() + 2 * options.reach + 400)
+    if following is None or ord(following.group(1)) != ord(first.group(1)) + 1:
+        return False
+    if options.own_at(first.group(1), text, first.end()):
+        return options.own_at(following.group(1), text, following.end())
+    return True
+
+
+def _lead(text: str, options: Options) -> str | None:
+    begin = _BULLET.match(text)
+    start = begin.end() if begin else 0
+    reading = read_letters(text, start, options)
+    if reading is None or reading.letter is None:
+        return None
+    goes_on = _SENTENCE.match(text, reading.end) and not options.own_at(reading.letter, text, reading.end)
+    if (goes_on and text[reading.end - 1] not in ")]") or text[reading.end : reading.end + 1] == "?":
+        return None
+    below = _LETTER_LINE.match(text, reading.end)
+    if below and below.group(1) != reading.letter:
+        return None
+    first = _SET_OFF.match(text, start)
+    return None if first and _goes_on(text, first, options) else reading.letter
+
+
+def _last_line(text: str, options: Options) -> list[Statement]:
+    """A last line that is a letter alone, as a firm statement, unless letters alone are all that the text lists."""
+    start = text.rfind("\n") + 1
+    token = TOKEN.match(text, start)
+    if start == 0 or token is None or text[token.end() :].strip(" .") or token.group(2) not in options.letters:
+        return []
+    above = TOKEN.match(text, text.rfind("\n", 0, start - 1) + 1)
+    if above and above.group(2) != token.group(2) and not text[above.end() : start].strip(" .\n"):
+        return []
+    return [Statement(start, token.group(2), Force.STATED)]
+
+
+def _last_words(text: str, options: Options) -> str | None:
+    lines = text.split("\n")
+    if len(lines) > 1 and sum(options.named(line) is not None for line in lines[-len(options.letters) - 1 :]) > 1:
+        return None
+    token = TOKEN.match(lines[-1])
+    if token and token.group(2) in options.letters and options.own_at(token.group(2), lines[-1], token.end()):
+        letters = {match.group(1) for match in _SET_OFF.finditer(text)}
+        return token.group(2) if letters <= {token.group(2)} else None
+    return options.named(lines[-1])
+
+
+def _only_mention(raw: str, text: str, options: Options) -> str | None:
+    letters: set[str | None] = set(_LAST_PARENTHESIS.findall(text[-8:]))
+    for match in _MENTION.finditer(text):
+        reading = read_letters(text, match.end(), options)
+        denied = _DENIED_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
+        if reading and not denied and not _DENIED_AFTER.match(text, reading.end):
+            letters.add(reading.letter)
+    letters.update(match.group(1) for match in _BOLD.finditer(raw) if not _DENIED_AFTER.match(match.group(2)))
+    only = letters.pop() if len(letters) == 1 else None
+    return only if only is not None and only in options.letters else None
 
 
 def score_choice(example: Example, text: str) -> Score:
     """Score a multiple-choice response.
 
     ``correct`` takes any form that ``parse_choice`` reads; ``format_ok`` asks for ``<reasoning>…</reasoning>`` followed
-    by ``<answer>X</answer>`` and nothing else.
+    by ``<answer>X</answer>`` and nothing else (see ``reading.tag_form``).
     """
-    count = len(example.choices or LETTERS[:4])
-    parsed = parse_choice(text, count)
-    form = _FORM.fullmatch(text)
-    format_ok = form is not None and form.group(1) in LETTERS[:count]
+    choices = example.choices or LETTERS[:4]
+    parsed = parse_choice(text, len(choices), example.choices or ())
+    format_ok = tag_form(text) in tuple(LETTERS[: len(choices)])
     return Score(correct=parsed is not None and parsed == example.answer, parsed=parsed, format_ok=format_ok)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from cl_bench.tasks.base import Example, Score
-
-_ANSWER_IS = re.compile(r"(?:the\s+)?(?:final\s+)?answer(?:\s+is|:)\s*(.+?)\.?\s*$", re.IGNORECASE | re.DOTALL)
+from cl_bench.tasks.scoring.reading import answer_part, stated, tagged
 
 
 def normalise(text: str) -> str:
@@ -15,8 +12,14 @@ def normalise(text: str) -> str:
 
 
 def score_exact(example: Example, text: str) -> Score:
-    """Score a response that is the answer, or ends with "the answer is …"; ``format_ok``: it is the answer alone."""
+    """Score a response that is the answer, is tagged with it, or says "the answer is …" last.
+
+    ``format_ok``: it is the answer alone.
+    """
     gold = normalise(example.answer or "")
-    stated = _ANSWER_IS.search(text)
-    parsed = normalise(stated.group(1) if stated else text)
-    return Score(correct=parsed == gold, parsed=parsed or None, format_ok=normalise(text) == gold)
+    part = answer_part(text)
+    content = tagged(part)
+    if content is None:
+        content = next((line for _, line in stated(part)), part)
+    parsed = normalise(content)
+    return Score(correct=parsed == gold != "", parsed=parsed or None, format_ok=normalise(text) == gold != "")

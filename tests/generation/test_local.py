@@ -95,6 +95,24 @@ def test_stop_strings_end_and_cut_the_text() -> None:
     assert not any(stop in c.text for c in stopped)
 
 
+@pytest.mark.parametrize("longest", [1, 2, 5])
+def test_a_row_stops_at_the_first_token_whose_text_has_a_stop_string(longest: int) -> None:
+    chat = tiny_model(0)
+    plain = LocalSampler(chat).generate(prompts(10), GenerationSettings(40, 1.0, 16))
+    texts = [completion.text for completion in plain]
+    for stop in {text[place : place + longest] for text in texts for place in (0, 3, 7, 15)} - {""} | {"\n", " "}:
+        stopped = LocalSampler(chat).generate(prompts(10), GenerationSettings(40, 1.0, 16, stop=(stop,)))
+        assert [completion.ids for completion in stopped] == [cut(chat, completion.ids, stop) for completion in plain]
+
+
+def cut(chat: ChatModel, ids: tuple[int, ...], stop: str) -> tuple[int, ...]:
+    """The rule, asked of the whole text at every token; the end token goes before it."""
+    for length in range(1, len(ids) + 1):
+        if ids[length - 1] != chat.end_id and stop in chat.decode(ids[:length]):
+            return ids[:length]
+    return ids
+
+
 def test_prompt_that_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="does not fit the context"):
         LocalSampler(tiny_model(0, context_length=32)).generate([Prompt((5,) * 20)], GenerationSettings(16))

@@ -1,0 +1,114 @@
+"""Sampled evaluation: several answers an item at a temperature, beside the greedy one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
+from cl_bench.harness.measure.intervals import Interval, bootstrap_mean, wilson
+from cl_bench.harness.seeds import row_seed
+from cl_bench.tasks.base import Score
+
+SampledRow = Mapping[str, Any]
+"""One sampled answer: ``response, correct, parsed, format_ok, tokens, ended``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many answers an item gets, and how they are drawn.
+
+    Attributes:
+        n: Answers an item.
+        temperature: Logits are divided by it; no top-k, no top-p.
+    """
+
+    n: int
+    temperature: float = 1.0
+
+
+def sampled_answers(
+    column: str,
+    items: Sequence[tuple[str, Sequence[int]]],
+    sampler: Sampler,
+    settings: GenerationSettings,
+    sampling: Sampling,
+) -> list[list[Completion]]:
+    """Draw the answers of one column.
+
+    A row's seed depends on column, item and number of the answer alone: models are compared on the same random
+    numbers, whatever the seed of their runs.
+
+    Args:
+        column: Name of the column.
+        items: Id and prompt ids of each item.
+        sampler: A sampler built around the model.
+        settings: The greedy settings; limit, stop strings and batch size are kept.
+        sampling: Number and temperature.
+
+    Returns:
+        ``sampling.n`` completions an item.
+    """
+    prompts = [
+        Prompt(tuple(ids), row_seed(0, column, "evaluate", item, 0, number))
+        for item, ids in items
+        for number in range(sampling.n)
+    ]
+    drawn = replace(settings, temperature=sampling.temperature)
+    completions = sampler.generate(prompts, drawn) if prompts else []
+    return [list(completions[start : start + sampling.n]) for start in range(0, len(completions), sampling.n)]
+
+
+def sampled_row(completion: Completion, score: Score) -> dict[str, Any]:
+    """One sampled answer as it is stored; an answer that was cut off has no good form."""
+    return {
+        "response": completion.text,
+        "correct": score.correct,
+        "parsed": score.parsed,
+        "format_ok": score.format_ok and completion.ended != "length",
+        "tokens": len(completion.ids),
+        "ended": completion.ended,
+    }
+
+
+def sampled_values(items: Sequence[Sequence[SampledRow]]) -> tuple[dict[str, float], dict[str, Interval]]:
+    """Scores of sampled answers with 95 % intervals over items.
+
+    ``avg@n``: mean share of right answers; ``maj@n``: share of items whose most frequent parsed answer is right (of
+    equally frequent ones the one drawn first; answers without a parsed one have no vote); ``pass@n``: share of items
+    with a right answer among the n.
+
+    Args:
+        items: The answers of each item, n each; items that were skipped are left out by the caller.
+
+    Returns:
+        Values and intervals by metric; empty without items.
+    """
+    if not items:
+        return {}, {}
+    n = len(items[0])
+    shares = [sum(bool(row["correct"]) for row in rows) / n for rows in items]
+    voted = sum(_majority_is_right(rows) for rows in items)
+    passed = sum(share > 0 for share in shares)
+    values = {
+        f"avg@{n}": sum(shares) / len(items),
+        f"maj@{n}": voted / len(items),
+        f"pass@{n}": passed / len(items),
+    }
+    intervals = {
+        f"avg@{n}": bootstrap_mean(shares),
+        f"maj@{n}": wilson(voted, len(items)),
+        f"pass@{n}": wilson(passed, len(items)),
+    }
+    return values, intervals
+
+
+def _majority_is_right(rows: Sequence[SampledRow]) -> bool:
+    # Counter keeps the order of first appearance, and most_common is stable.
+    votes = Counter(row["parsed"] for row in rows if row["parsed"] is not None)
+    if not votes:
+        return False
+    winner = votes.most_common(1)[0][0]
+    return any(row["correct"] for row in rows if row["parsed"] == winner)

@@ -1,0 +1,165 @@
+"""Reads option letters in plain text: one, or a list of several, at a place where a statement names its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cl_bench.tasks.scoring.options import Options
+
+TOKEN = re.compile(r"([(\[{\"'\x02]{0,3})([A-Ja-j])([)\]}\"'\x03]{0,3})(?![A-Za-z0-9_(=#\[@+'])")
+_ONE_LETTER = re.compile(r"[(\[{\"'\x02]{0,3}[A-Z](?=[)\]}\"'\x03.]{0,4}\s*(?:\n|$))")
+_SEPARATOR = re.compile(
+    r"\s*(?:(,)\s*(?:or|and)?|(\band)|/|&|\+|\bor\b|and/or|[-–](?=[A-J]\b))"
+    r"\s*(?:(?:also|maybe|possibly|perhaps|even|the|option|choice|answer|letter)\s+)*",
+    re.IGNORECASE,
+)
+# After "A," or "A and": a second letter with a verb begins another sentence ("the answer is A, B is wrong").
+_VERB = re.compile(
+    r"\s+(?:is|are|was|were|has|have|gives?|would|could|can|cannot|does|do|isn't|can't|doesn't)\b", re.IGNORECASE
+)
+_FILLER = re.compile(
+    r"(?:(?:either|both|only|simply|just|therefore|thus|then|hence|clearly|indeed|obviously|still|definitely|certainly|"
+    r"most likely|likely|probably|in fact|also|actually|the|correct|option|choice|answer|letter|number|statement)"
+    r"\b[,:]?\s*|:\s*)*",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"(?:not|never|neither|none of)\b\s*", re.IGNORECASE)
+_BUT = re.compile(r"\s*[,;.—–-]?\s*(?:(?:but|rather|instead|it's|it is|it must be|the answer is)\b\s*)+", re.IGNORECASE)
+# "The answer is 46.07 (B)."
+_CLOSING = re.compile(r"[^\s(]\s\(([A-J])\)[.\s]*$")
+_STRICT_END = re.compile(r"\s*(?:$|\n|[.;!](?:\s|$)|\x03)")
+_WORD = re.compile(r"\s*([A-Za-z]+)")
+# "A" before any other word is the article, "I" the pronoun.
+_AFTER_A = re.compile(
+    r"(?:because|since|as|is|was|has|does|can|will|must|should|could|would|due|which|for|the|this|that|if|so|but|rather|"
+    r"instead|from|in|on|by|with|it|we|not|than|and|or|while|whereas|although|though)",
+    re.IGNORECASE,
+)
+_AFTER_I = re.compile(r"(?:because|since|is|due|which)", re.IGNORECASE)
+
+
+class Reading(NamedTuple):
+    """What stands at a place: one letter, or None for several (which is no answer); and where it ends."""
+
+    letter: str | None
+    end: int
+
+
+def read_answer(text: str, start: int, options: Options, words: bool = True) -> Reading | None:
+    """The answer that a statement names from ``start`` on: an option's own words, a letter, or a list of letters.
+
+    "not A but B" is B; "not A" alone names nothing; "A or B" is a reading without a letter, and so is a lone capital
+    that is no option.
+
+    Args:
+        text: A plain text.
+        start: Where the answer should begin.
+        options: The options.
+        words: Whether an option may be named by its text.
+    """
+    place = _skip(_FILLER, text, start)
+    found = _read_words(text, (place, start), options) if words else None
+    if found is None and (negation := _NOT.match(text, place)):
+        return read_contrast(text, negation.end(), options)
+    return found or read_letters(text, place, options)
+
+
+def read_contrast(text: str, start: int, options: Options) -> Reading | None:
+    """What is named after a denial that ends at ``start``: B in "(not) A but B" or "(not) A, it is B"; else None."""
+    excluded = read_letters(text, _skip(_FILLER, text, start), options)
+    contrast = _BUT.match(text, excluded.end) if excluded else None
+    return read_letters(text, _skip(_FILLER, text, contrast.end()), options) if contrast else None
+
+
+def _skip(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return match.end() if match else start
+
+
+def _read_words(text: str, places: Iterable[int], options: Options) -> Reading | None:
+    for place in dict.fromkeys(places):
+        piece = text[place : place + options.reach].split("\n", 1)[0]
+        closing = None if _NOT.match(piece) else _CLOSING.search(piece)
+        letter = closing.group(1) if closing else options.named(piece) or options.begins(piece)
+        if letter:
+            return Reading(letter if letter in options.letters else None, place + len(piece))
+    return None
+
+
+def read_letters(text: str, start: int, options: Options) -> Reading | None:
+    """The letter, or the list of letters, that begins at ``start``; None where none does."""
+    token = TOKEN.match(text, start)
+    if token is None or not _stands_alone(text, token, options):
+        return Reading(None, start + 1) if _ONE_LETTER.match(text, start) else None
+    letters, end = {token.group(2).upper()}, token.end()
+    while separator := _SEPARATOR.match(text, options.own_end(token.group(2), text, end) or end) or _SEPARATOR.match(
+        text, end
+    ):
+        token = TOKEN.match(text, separator.end())
+        if token is None or not _continues(text, token, separator, options):
+            break
+        letters.add(token.group(2))
+        end = token.end()
+    known = letters & set(options.letters)
+    return Reading(known.pop() if len(letters) == 1 and known else None, end)
+
+
+def _separator(text: str, token: re.Match[str], options: Options) -> re.Match[str] | None:
+    """What joins the letter to another one, before or after the letter's own text ("A) ice or B) steam")."""
+    own = options.own_end(token.group(2), text, token.end())
+    after_own = None if own is None else _SEPARATOR.match(text, own)
+    return after_own or _SEPARATOR.match(text, token.end())
+
+
+def _continues(text: str, token: re.Match[str], separator: re.Match[str], options: Options) -> bool:
+    if token.group(2).islower():
+        return False
+    if (separator.group(1) or separator.group(2)) and _VERB.match(text, token.end()):
+        return False
+    return _SEPARATOR.match(text, token.end()) is not None or _stands_alone(text, token, options)
+
+
+def _stands_alone(text: str, token: re.Match[str], options: Options) -> bool:
+    """Whether a letter is set off from what follows it, so that it is neither an article nor part of a word."""
+    letter, end = token.group(2), token.end()
+    wrapped = bool(token.group(1) and token.group(3))
+    if letter.islower():
+        return letter.upper() in options.letters and (wrapped or _STRICT_END.match(text, end) is not None)
+    rest = text[end : end + options.reach + 2]
+    if not rest.strip() or rest[0] == "\n":
+        return True
+    if token.group(3) or options.own_at(letter, text, end) or _list_goes_on(text, end):
+        return True
+    if rest[0] in ".:":
+        return _ends_at_mark(letter, rest, options)
+    if rest[0] == " ":
+        return _ends_at_space(letter, text[token.start(2) : end] + rest, rest, options)
+    return rest[0] in ",;!?—–→" or ord(rest[0]) > 0x2E80  # from there on: Chinese, Japanese, Korean
+
+
+def _list_goes_on(text: str, start: int) -> bool:
+    separator = _SEPARATOR.match(text, start)
+    following = TOKEN.match(text, separator.end()) if separator else None
+    return following is not None and following.group(2).isupper()
+
+
+def _ends_at_mark(letter: str, rest: str, options: Options) -> bool:
+    following = rest[1:2]
+    if following in ("", "\n") or rest[0] == ":":
+        return True
+    if following == " ":
+        # "C. elegans" is a name; only the letter's own text may go on in lower case, or a reason.
+        word = _WORD.match(rest, 1)
+        return not (options.texts and word and word.group(1)[0].islower() and not _AFTER_A.fullmatch(word.group(1)))
+    return following.isupper() and rest[2:3].islower()
+
+
+def _ends_at_space(letter: str, whole: str, rest: str, options: Options) -> bool:
+    word = _WORD.match(rest)
+    if word is None:
+        return rest.strip()[0] not in "=+*/<>^&|~≈%0123456789"
+    if letter in "AI":
+        return (_AFTER_A if letter == "A" else _AFTER_I).fullmatch(word.group(1)) is not None
+    return options.begins(whole) is None

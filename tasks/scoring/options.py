@@ -1,0 +1,98 @@
+"""The options of a multiple-choice question, and which of them a piece of text names by its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cl_bench.tasks.scoring.reading import BOX_CLOSE, BOX_OPEN, plain
+
+LETTERS = "ABCDEFGHIJ"
+"""Letters of options: as many as the widest question has (MMLU-Pro, ten)."""
+
+_ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
+# What may follow an option's text for it to be the whole answer: the end, punctuation, a reason.
+_ENDS = re.compile(
+    rf"\s*$|\s*[,;\n{BOX_CLOSE}]|\.(?:\s|$)|\s+(?:\(|[-–—]\s|(?:because|since|as|which|due|so|and not|not|is)\b)"
+)
+_NUMBER = re.compile(r"[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# After a number: one or two words that can be its unit, and nothing else.
+_UNIT = re.compile(
+    r"\s?[%°]?\s?(?:(?!(?:or|and|to|not|but|is|are|was|for|than|if)\b)(?<=\s)[^\s\d.,;()][^\s,;()]{0,14}\s?){0,2}\.?\s*(?:$|\n)"
+)
+_MARKS = re.compile(r"[ \"'(:.)\-–—]{0,4}")
+
+
+def bare(text: str) -> str:
+    """The text without the quotes, box, spaces and full stop around it."""
+    return text.strip(" \n\"'" + BOX_OPEN + BOX_CLOSE).rstrip(". \n")
+
+
+def _complete(own: str, start: str) -> bool:
+    if _ENDS.match(start, len(own)):
+        return True
+    return _NUMBER.fullmatch(own) is not None and _UNIT.match(start, len(own)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of one question.
+
+    Attributes:
+        letters: The letters that are options.
+        texts: Their texts as ``plain`` gives them, in order; empty where they are not known.
+    """
+
+    letters: str
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, count: int, choices: Sequence[str] = ()) -> Options:
+        """Options of a question by their number, with their texts where they are known."""
+        letters = LETTERS[:count]
+        texts = (bare(plain(choice)) for choice in choices[:count])
+        # An option that is itself a letter is named by its own letter only.
+        return cls(letters, tuple("" if len(text) == 1 and text.upper() in letters else text for text in texts))
+
+    @property
+    def reach(self) -> int:
+        """How many characters of a text are enough to compare it with every option."""
+        return max(map(len, self.texts), default=0) + 40
+
+    def named(self, text: str) -> str | None:
+        """Letter of the one option whose text this is, or None; case counts only where it tells options apart."""
+        wanted = bare(text)
+        for candidate in dict.fromkeys((wanted, _ARTICLE.sub("", wanted, count=1))):
+            if letter := self._only(candidate, str) or self._only(candidate, str.casefold):
+                return letter
+        return None
+
+    def begins(self, text: str) -> str | None:
+        """Letter of the one option whose text, the longest that fits, begins this text and is a whole answer in it."""
+        start = text.lstrip(" \"'" + BOX_OPEN)
+        for fold in (str, str.casefold):
+            folded = fold(start)
+            fits = [own for own in self.texts if own and folded.startswith(fold(own)) and _complete(own, start)]
+            if fits:
+                return self._only(max(fits, key=len), fold)
+        return None
+
+    def own_at(self, letter: str, text: str, start: int) -> bool:
+        """Whether the text of that letter's option stands at ``start``, punctuation before it aside."""
+        return self.own_end(letter, text, start) is not None
+
+    def own_end(self, letter: str, text: str, start: int) -> int | None:
+        """Where the text of that letter's option ends, if it stands at ``start`` (after punctuation); else None."""
+        index = self.letters.find(letter)
+        if not 0 <= index < len(self.texts) or not self.texts[index]:
+            return None
+        own = self.texts[index].casefold()
+        mark = _MARKS.match(text, start)
+        begin = mark.end() if mark else start
+        return begin + len(own) if text[begin : begin + len(own)].casefold() == own else None
+
+    def _only(self, wanted: str, fold: Callable[[str], str]) -> str | None:
+        pairs = zip(self.letters, self.texts, strict=False)
+        found = [letter for letter, own in pairs if own and fold(own) == fold(wanted)]
+        return found[0] if len(found) == 1 else None
