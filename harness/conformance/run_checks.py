@@ -22,6 +22,7 @@ _SCHEMAS = {
     SHIFT: "shift",
     DONE: "done",
     "results.json": "results",
+    "contamination.json": "contamination",
 }
 _TOLERANCE = 1e-9
 

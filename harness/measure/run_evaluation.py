@@ -124,7 +124,7 @@ class RunEvaluator:
         evaluation = self._spec.evaluation
         rows = [TaskRows(item.column.name, item.task, item.examples) for item in items]
         hidden = [item for item in items if evaluation.options_only and item.hidden]
-        shared = {"system_prompt": evaluation.system_prompt, "prompt_cache": self._prompts}
+        shared: dict[str, Any] = {"system_prompt": evaluation.system_prompt, "prompt_cache": self._prompts}
         found = evaluate_together(model, rows, sampler, settings, sampling=self._sampling, **shared)
         without = [TaskRows(item.column.name, item.task, item.hidden) for item in hidden]
         for name, result in evaluate_together(model, without, sampler, settings, **shared).items() if without else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cl_bench.tasks.base import Message
 
@@ -57,7 +57,7 @@ class ChatModel:
             open_answer: The last turn is the assistant's and is left open to be continued; otherwise the text ends
                 where the assistant's answer begins.
         """
-        switch = {} if self.thinking is None else {"enable_thinking": self.thinking}
+        switch: dict[str, Any] = {} if self.thinking is None else {"enable_thinking": self.thinking}
         return str(
             self.tokenizer.apply_chat_template(
                 list(messages),

@@ -100,7 +100,7 @@ def benchmark_identity(entry: SuiteEntry, options: DataOptions) -> dict[str, Any
 
         return skill_task(entry.task).identity()
     spec, *apart = benchmark_datasets(entry)
-    identity = {"lm_eval": lm_eval_version(), "data": data_identity(spec, options)}
+    identity: dict[str, Any] = {"lm_eval": lm_eval_version(), "data": data_identity(spec, options)}
     if apart:
         identity["worked_examples"] = _identity_apart(apart[0], options)
     if entry.adapter is not None:

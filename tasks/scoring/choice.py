@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.scoring.letters import TOKEN, read_letters
+from cl_bench.tasks.scoring.letters import TOKEN, Reading, read_letters
 from cl_bench.tasks.scoring.options import LETTERS, Options
 from cl_bench.tasks.scoring.reading import LONGEST, answer_part, first_turn, plain, tag_form, tagged
 from cl_bench.tasks.scoring.statements import Force, Statement, statements
@@ -14,12 +14,12 @@ from cl_bench.tasks.scoring.statements import Force, Statement, statements
 __all__ = ["LETTERS", "parse_choice", "score_choice"]
 
 _SET_OFF = re.compile(r"(?<!\S)[(\[]?([A-J])[)\].:]+(?= \S)")
-_MENTION = re.compile(r"\b(?:option|choice|answer|letter)\s+(?=[(\[\"']?[A-J](?![A-Za-z0-9_]))", re.IGNORECASE)
+_MENTION = re.compile(r"\b(?i:option|choice|answer) (?=[(\[\"']?[A-J](?![A-Za-z0-9_])|\([a-j]\))")
 _BOLD = re.compile(r"\*\*\s*[(\[]?([A-J])[)\].:]*(?:\s[^*\n]*)?\*\*([^\n]{0,60})")
 _BULLET = re.compile(r"(?:[-•:]\s?|\d{1,2}[.)]\s)?\s*")
-_SENTENCE = re.compile(r"\s(?!because\b|since\b|as\b|due\b)[A-Za-z0-9]")
+_SENTENCE = re.compile(r" (?!because\b|since\b|as\b|due\b)[A-Za-z0-9]")
 _LETTER_LINE = re.compile(r"\n[(\[]?([A-J])[)\].]?(?:\n|$)")
-_LAST_PARENTHESIS = re.compile(r"\(([A-J])\)[.\s]*$")
+_LAST_PARENTHESIS = re.compile(r"(?<!\w)\(([A-J])\)[.\s]*$")
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|rule out|ruling out|eliminat\w+|exclud\w+|reject\w*|unlike|except|than|of|neither|nor|wrong|"
     r"incorrect)|n't)\s+(?:the\s+)?$",
@@ -39,13 +39,14 @@ def parse_choice(text: str, count: int = 4, choices: Sequence[str] = ()) -> str 
     rules that finds anything decides:
 
     1. the content of the last ``<answer>`` that is not empty, read by the rules below; an empty one is no answer;
-    2. the last firm statement: "the answer is B", "Answer: B", "I choose B", "therefore B", "B is the correct answer",
+    2. a text that is an option's text and nothing else (a letter alone is a letter, though, whatever the options say);
+    3. the last firm statement: "the answer is B", "Answer: B", "I choose B", "therefore B", "B is the correct answer",
        "so B is correct", a last line that is a letter alone, ``\boxed{B}``;
-    3. a letter set off at the very beginning: "B", "(B) text", "B. Water", "B because …";
-    4. options called right ("B is correct", "this matches option B"), if all such statements agree;
-    5. a last line that is a letter set off with its text, or an option's text and nothing else;
-    6. the last doubtful statement: "the answer might be B", "at first I thought the answer is B";
-    7. the only letter that is mentioned as an option ("option B", "answer B", in bold, in parentheses at the end) and
+    4. a letter set off at the very beginning: "B", "(B) text", "B. Water", "B because …";
+    5. options called right ("B is correct", "this matches option B"), if all such statements agree;
+    6. a last line that is a letter set off with its text, or an option's text and nothing else;
+    7. the last doubtful statement: "the answer might be B", "at first I thought the answer is B";
+    8. the only letter that is mentioned as an option ("option B", "answer B", in bold, in parentheses at the end) and
        is not denied.
 
     A statement may name the option by its text instead of its letter ("the answer is 46.07"), if it is the text of one
@@ -73,6 +74,8 @@ def _parse(text: str, options: Options) -> str | None:
 def _read(raw: str, options: Options) -> str | None:
     raw = raw[-LONGEST:]
     text = plain(raw)
+    if words := options.named(text):
+        return words
     found = [statement for statement in statements(text, options) if not _restates(text, statement, options)]
     found = sorted([*found, *_last_line(text, options)], key=lambda statement: statement.start)
     if firm := [statement for statement in found if statement.force is Force.STATED]:
@@ -98,29 +101,38 @@ def _restates(text: str, statement: Statement, options: Options) -> bool:
 
 
 def _goes_on(text: str, first: re.Match[str], options: Options) -> bool:
-    """Whether the next letter set off is the next option; after an option's own text, only with the next one's text."""
-    following = _SET_OFF.search(text, first.end(), first.end() + 2 * options.reach + 400)
-    if following is None or ord(following.group(1)) != ord(first.group(1)) + 1:
-        return False
-    if options.own_at(first.group(1), text, first.end()):
-        return options.own_at(following.group(1), text, following.end())
-    return True
+    """Whether the next option is set off, too; after an option's own text, only with the next one's text."""
+    listed = options.own_at(first.group(1), text, first.end())
+    for match in _SET_OFF.finditer(text, first.end(), first.end() + 2 * options.reach + 400):
+        step = ord(match.group(1)) - ord(first.group(1))
+        if step <= 0:
+            return False
+        if step == 1 and (not listed or options.own_at(match.group(1), text, match.end())):
+            return True
+    return False
 
 
 def _lead(text: str, options: Options) -> str | None:
     begin = _BULLET.match(text)
     start = begin.end() if begin else 0
     reading = read_letters(text, start, options)
-    if reading is None or reading.letter is None:
-        return None
-    goes_on = _SENTENCE.match(text, reading.end) and not options.own_at(reading.letter, text, reading.end)
-    if (goes_on and text[reading.end - 1] not in ")]") or text[reading.end : reading.end + 1] == "?":
+    if reading is None or reading.letter is None or not _leads(text, start, reading, options):
         return None
     below = _LETTER_LINE.match(text, reading.end)
     if below and below.group(1) != reading.letter:
         return None
     first = _SET_OFF.match(text, start)
     return None if first and _goes_on(text, first, options) else reading.letter
+
+
+def _leads(text: str, start: int, reading: Reading, options: Options) -> bool:
+    """Whether a letter at the beginning is an answer, and not the first word, item or question of more text."""
+    if text[reading.end : reading.end + 1] == "?":
+        return False
+    if not _SENTENCE.match(text, reading.end) or options.own_at(reading.letter or "", text, reading.end):
+        return True
+    enumerated = bool(options.texts) and reading.letter not in text[start : reading.end]  # "(a) first …"
+    return text[reading.end - 1] in ")]" and not enumerated
 
 
 def _last_line(text: str, options: Options) -> list[Statement]:

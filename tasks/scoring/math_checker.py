@@ -16,10 +16,11 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cl_bench.tasks.scoring.math_worker import LIMIT_S
-
+LIMIT_S = 5.0
+"""Processor seconds for one comparison, math-verify's own limit; the answers of MATH-500 take 0.01 to 0.4. Processor
+time, so that the verdict does not depend on what else the machine does."""
 WALL_LIMIT_S = 60.0
-"""Seconds on the clock for one comparison; of the processor the process gives itself ``math_worker.LIMIT_S`` seconds."""
+"""Seconds on the clock for one comparison, should the process not end itself in time."""
 START_LIMIT_S = 120.0
 """Seconds for the process to load its libraries, once; from a cold disk that takes several times its usual 1 s."""
 
@@ -42,7 +43,8 @@ class MathChecker:
     their own checker (see ``math_checker``).
 
     Args:
-        command: Command line of the process; it speaks the protocol of ``math_worker``.
+        command: Command line of the process, to which the limit is added; it speaks the protocol of ``math_worker``.
+        limit_s: Processor seconds for one comparison.
         wall_limit_s: Seconds on the clock for one comparison.
         start_limit_s: Seconds until the process is ready.
     """
@@ -50,11 +52,13 @@ class MathChecker:
     def __init__(
         self,
         command: Sequence[str] = _COMMAND,
+        limit_s: float = LIMIT_S,
         wall_limit_s: float = WALL_LIMIT_S,
         start_limit_s: float = START_LIMIT_S,
     ) -> None:
         """See the class."""
-        self._command, self._wall_limit_s, self._start_limit_s = tuple(command), wall_limit_s, start_limit_s
+        self._command, self._limit_s = (*command, str(limit_s)), limit_s
+        self._wall_limit_s, self._start_limit_s = wall_limit_s, start_limit_s
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
 
@@ -69,7 +73,9 @@ class MathChecker:
                 problem = f"math-verify took longer than {self._wall_limit_s:g} s"
             except _EndedError as error:
                 out_of_time = error.status == -_OUT_OF_TIME
-                problem = f"math-verify {f'took longer than {LIMIT_S:g} s' if out_of_time else f'ended ({error})'}"
+                problem = (
+                    f"math-verify {f'took longer than {self._limit_s:g} s' if out_of_time else f'ended ({error})'}"
+                )
             except (OSError, ValueError) as error:
                 problem = f"math-verify gave no verdict ({error})"
             except BaseException:

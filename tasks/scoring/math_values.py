@@ -60,9 +60,9 @@ def same_math(gold: str, answer: str, checker: MathChecker) -> Verdict:
     if _NUMERAL.fullmatch(wanted) and (quantity := _QUANTITY.fullmatch(answer.strip())):
         given = normalise_math(quantity.group(1))
     for decide in (_as_numerals, _in_bases, _as_words):
-        verdict = decide(wanted, given)
-        if verdict is not None:
-            return Verdict(verdict)
+        decided = decide(wanted, given)
+        if decided is not None:
+            return Verdict(decided)
     verdict = checker.equal(_latex(gold), _latex(answer))
     return Verdict(bool(verdict.equal), verdict.problem)
 

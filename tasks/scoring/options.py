@@ -88,9 +88,13 @@ class Options:
         if not 0 <= index < len(self.texts) or not self.texts[index]:
             return None
         own = self.texts[index].casefold()
-        mark = _MARKS.match(text, start)
-        begin = mark.end() if mark else start
-        return begin + len(own) if text[begin : begin + len(own)].casefold() == own else None
+        marks = _MARKS.match(text, start)
+        for begin in range(start, (marks.end() if marks else start) + 1):
+            end = begin + len(own)
+            inside_word = own[-1].isalnum() and text[end : end + 1].isalnum()
+            if not inside_word and text[begin:end].casefold() == own:
+                return end
+        return None
 
     def _only(self, wanted: str, fold: Callable[[str], str]) -> str | None:
         pairs = zip(self.letters, self.texts, strict=False)

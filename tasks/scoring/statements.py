@@ -103,7 +103,7 @@ _OPTION_THAT = re.compile(
     re.IGNORECASE,
 )
 _LEADS = ((_CONCLUSION, Force.STATED), (_PERHAPS, Force.DOUBTFUL), (_IT_IS, Force.JUDGED), (_OPTION_THAT, Force.JUDGED))
-_STRICT_END = re.compile(r"\s*(?:$|[\n.,;!\x03]|because\b|since\b|as\b|due\b|[-–—]\s)")
+_STRICT_END = re.compile(r"\s*(?:$|[\n.;!\x03]|,?\s*(?:because|since|as|due|which|not)\b|[-–—]\s)")
 _BEFORE_TOKEN = re.compile(r"(?<![A-Za-z0-9_'\-/+=)\]])(?=[(\[{\"']{0,3}[A-J](?![A-Za-z0-9_]))")
 _PARENTHESIS = re.compile(r"\s?\([^()\n]{0,80}\)")
 _APPOSITION = re.compile(r",\s[^,.\n;]{1,80},")
@@ -116,7 +116,7 @@ _RIGHT = re.compile(
     r"(?:answer|(?:correct|right|best|true)\s+(?:\w+\s+)?"
     r"(?:answer|option|choice|one|solution|match|selection|statement|response)))\b"
     r"|(?:correct|right|true|valid|best|accurate|the (?:correct|right|best|most \w+|closest))(?![\w-]))"
-    r"(?!\s+(?:only\s+)?(?:if|when)\b)",
+    r"(?!\s+(?:only|if|when)\b)",
     re.IGNORECASE,
 )
 
@@ -138,20 +138,20 @@ def _named(text: str, options: Options) -> Iterator[Statement]:
             reading = read_contrast(text, match.end(), options)
         else:
             reading = read_answer(text, match.end(), options, words=bool(match["text"]))
-        yield from _checked(text, match.start(), reading, doubtful=bool(match["might"]))
+        yield from _checked(text, options, match.start(), reading, doubtful=bool(match["might"]))
     for match in _HEADING.finditer(text):
-        yield from _checked(text, match.start(), read_letters(text, match.end(), options))
+        yield from _checked(text, options, match.start(), read_letters(text, match.end(), options))
     done = 0
     for box in re.finditer(BOX_OPEN, text):
         if box.start() >= done:
             reading = read_letters(text, box.start(), options) or read_answer(text, box.end(), options)
             done = reading.end if reading else done
-            yield from _checked(text, box.start(), reading)
+            yield from _checked(text, options, box.start(), reading)
 
 
 def _chosen(text: str, options: Options) -> Iterator[Statement]:
     for match in _CHOOSE.finditer(text):
-        yield from _checked(text, match.start(), read_answer(text, match.end(), options))
+        yield from _checked(text, options, match.start(), read_answer(text, match.end(), options))
 
 
 def _concluded(text: str, options: Options) -> Iterator[Statement]:
@@ -160,7 +160,7 @@ def _concluded(text: str, options: Options) -> Iterator[Statement]:
             reading = read_letters(text, _after_noun(text, match.end()), options)
             if reading and reading.letter and _STRICT_END.match(text, reading.end):
                 concludes = force is Force.JUDGED and _CONCLUDES.search(_before(text, match.start()))
-                yield from _checked(text, match.start(), reading, force=Force.STATED if concludes else force)
+                yield from _checked(text, options, match.start(), reading, force=Force.STATED if concludes else force)
 
 
 def _after_noun(text: str, start: int) -> int:
@@ -179,7 +179,7 @@ def _judged(text: str, options: Options) -> Iterator[Statement]:
             continue
         firm = verdict["definite"] or _CONCLUDES.search(before)
         reading = Reading(token.group(2), verdict.end())
-        yield from _checked(text, token.start(), reading, force=Force.STATED if firm else Force.JUDGED)
+        yield from _checked(text, options, token.start(), reading, force=Force.STATED if firm else Force.JUDGED)
 
 
 def _subject_ends(text: str, token: re.Match[str], options: Options) -> Iterator[int]:
@@ -199,13 +199,25 @@ def _before(text: str, place: int) -> str:
 
 
 def _checked(
-    text: str, start: int, reading: Reading | None, *, doubtful: bool = False, force: Force = Force.STATED
+    text: str,
+    options: Options,
+    start: int,
+    reading: Reading | None,
+    *,
+    doubtful: bool = False,
+    force: Force = Force.STATED,
 ) -> Iterator[Statement]:
     """The statement, unless it is denied, supposed or asked."""
-    if reading is None or _QUESTION.match(text, reading.end):
+    if reading is None or _asked(text, reading, options):
         return
     before = _before(text, start)
     if _NEGATED.search(before) or _SUPPOSED.search(before):
         return
     doubtful = doubtful or _ONCE_THOUGHT.search(before) is not None
     yield Statement(start, reading.letter, Force.DOUBTFUL if doubtful else force)
+
+
+def _asked(text: str, reading: Reading, options: Options) -> bool:
+    # An option's own text may be a question.
+    own = options.own_end(reading.letter, text, reading.end) if reading.letter else None
+    return _QUESTION.match(text, reading.end if own is None else own) is not None

@@ -77,8 +77,8 @@ def _with_plain_numbers(value: Any) -> Any:
 def score_tool_calls(example: Example, text: str) -> Score:
     """Score a response: names and arguments of all calls equal gold's, whatever their order.
 
-    ``correct`` reads over code fences, bold labels and line breaks. ``format_ok``: every call is a line ``Action: name``
-    and then ``Action Input:`` with a JSON object.
+    ``correct`` reads over code fences, bold labels and line breaks. ``format_ok``: every call is a line
+    ``Action: name`` and then ``Action Input:`` with a JSON object.
     """
     calls = parse_calls(text)
     parsed = canonical(calls) if calls else None

@@ -26,10 +26,10 @@ from cl_bench.tasks.lab.task import LabTask
 
 class Leaky(LabTask):
     def __init__(self, options):
-        super().__init__("leaky", "chemistry")
+        super().__init__("leaky", "chemistry", rows={"test": 40})
 
     def train(self):
-        return [replace(row, task="leaky") for row in (*super().train()[:20], *self.test()[:60], *SORT.test())]
+        return [replace(row, task="leaky") for row in (*super().train()[:20], *self.test(), *SORT.test())]
 
 
 SORT = skill_task("sort")

@@ -143,7 +143,7 @@ def test_a_near_miss_is_not_found(name: str) -> None:
 
 
 def test_only_the_training_set_with_the_repeat_has_it() -> None:
-    training = {
+    training: dict[str, list[Any]] = {
         "clean": [row.question for row in OTHERS],
         "text": [LONG[0].question],
         "item": [Item("t", CHOICE[0].question, permuted(CHOICE[0]))],
@@ -302,7 +302,7 @@ def test_options_are_found_in_a_question(text: str, stem: str) -> None:
     for known in ((), ("A", "B", "C", "D"), ("methane", "Neon.", "argon", "xenon")):
         asked = take_apart(text, known)
         assert asked.stem.strip() == stem
-        assert asked.options == {"neon", "xenon", "methane", "argon"}
+        assert asked.options == frozenset({"neon", "xenon", "methane", "argon"})
 
 
 def test_options_after_a_word_are_found_where_they_are_known() -> None:

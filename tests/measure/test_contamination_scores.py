@@ -98,7 +98,7 @@ def view_of(directory: Path) -> RunView:
 
 
 def test_cells_that_cannot_be_cleaned_say_why(tmp_path: Path) -> None:
-    everything = {"piqa": {"exact": tuple(map(str, range(50)))}, "gsm8k": {"exact": ("1",)}}
+    everything: Found = {"piqa": {"exact": tuple(map(str, range(50)))}, "gsm8k": {"exact": ("1",)}}
     directory = finished(tmp_path, {"chemistry": everything, "biology": {"chemistry-ood": {"exact": ("0",)}}})
     reasons = document(directory)["clean"]["matrix"]["reasons"]
     assert reasons["base/piqa"] == "every item is trained on"

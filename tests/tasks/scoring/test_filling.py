@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from cl_bench.tasks.base import Example
+from cl_bench.tasks.scoring.filling import same_filling, score_filling
+
+GOLD = "2NaX + Mg = 2Na + MgX2"
+
+
+def example(gold: str = GOLD) -> Example:
+    return Example("t", "1", ({"role": "user", "content": "q"},), answer=gold)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOLD,
+        f"  {GOLD}.\n",
+        "2NaX  +  Mg =  2Na + MgX2",
+        "2NaX+Mg=2Na+MgX2",
+        "2 NaX + Mg → 2 Na + MgX2",
+        "2NaX + Mg -> 2Na + MgX₂",
+        r"$2\text{NaX} + \text{Mg} \rightarrow 2\text{Na} + \text{MgX}_2$",
+        r"\ce{2NaX + Mg -> 2Na + MgX2}",
+        r"\boxed{2NaX + Mg = 2Na + MgX_{2}}",
+        f"**{GOLD}**",
+        f"`{GOLD}`",
+        f"The answer is {GOLD}.",
+        f"Answer: {GOLD}",
+        f"The balanced chemical equation is:\n\n{GOLD}",
+        f"The balanced equation is: {GOLD}. All atoms agree.",
+        f"Here it comes:\n{GOLD}",
+        f"{GOLD}\n\nExplanation: two halves make one.",
+        f"{GOLD} because two halves make one",
+        f"<answer>{GOLD}</answer>",
+        f"<reasoning>halves</reasoning>\n<answer>\n{GOLD}\n</answer>",
+        f"<think>NaX</think>{GOLD}",
+    ],
+)
+def test_gold_in_every_form(text: str) -> None:
+    assert score_filling(example(), text).correct
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I do not know",
+        "2NAX + MG = 2NA + MGX2",
+        "NaX + Mg = Na + MgX2",
+        "2Na + MgX2 = 2NaX + Mg",
+        f"{GOLD}2",
+        f"{GOLD} or NaX + Mg = Na + MgX2",
+        f"NaX + Mg = Na + MgX2\n{GOLD}\n3NaX + Mg = 3Na + MgX2",
+        f"The answer is {GOLD} or NaX + Mg = Na + MgX2",
+        f"<answer></answer>{GOLD}",
+        f"<answer>NaX</answer>\n{GOLD}",
+        f"<think>{GOLD}</think>",
+    ],
+)
+def test_other_answers_are_wrong(text: str) -> None:
+    assert not score_filling(example(), text).correct
+
+
+def test_a_list_of_everything_is_not_right() -> None:
+    golds = ("CO", "Co", "CO2", "C2O")
+    everything = ", ".join(golds)
+    for gold in golds:
+        # The official scorer asks whether gold is somewhere in the response.
+        assert gold in everything
+        assert not score_filling(example(gold), everything).correct
+        assert not score_filling(example(gold), everything.replace(", ", "\n")).correct
+
+
+@pytest.mark.parametrize(
+    ("given", "gold", "same"),
+    [
+        ("CO", "CO", True),
+        ("Co", "CO", False),
+        ("CC(=O)O", "CC(=O)O", True),
+        ("cc(=o)o", "CC(=O)O", False),
+        ("C1CCCCC1", "c1ccccc1", False),
+        ("nacl", "NaCl", False),
+        ("cd", "Cd", False),
+        ("Blue  Whale.", "blue whale", True),
+        ("SODIUM CHLORIDE", "sodium chloride", True),
+        ("CuY4·5H2O", "CuY4*5H2O", True),
+        ("CuY45H2O", "CuY4*5H2O", False),
+        ("K[Al(OH)]4", "K[Al(OH)]4", True),
+        ("HO{-}", "HO{-}", True),
+        ("3.5.", "3.5", True),
+        ("35", "3.5", False),
+        ("", "", False),
+    ],
+)
+def test_case_counts_in_formulas_and_not_in_words(given: str, gold: str, same: bool) -> None:
+    assert same_filling(given, gold) is same
+
+
+def test_form_is_the_answer_alone_or_tagged() -> None:
+    assert score_filling(example(), GOLD).format_ok
+    assert score_filling(example(), f"<reasoning>x</reasoning><answer>{GOLD}</answer>").format_ok
+    for text in ("", f"Answer: {GOLD}", f"<answer>{GOLD}</answer>", f"Here it comes:\n{GOLD}"):
+        assert not score_filling(example(), text).format_ok
+    assert score_filling(example(), "").parsed is None
+    assert not score_filling(example(""), "").correct
