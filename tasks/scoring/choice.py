@@ -129,9 +129,10 @@ def _leads(text: str, start: int, reading: Reading, options: Options) -> bool:
     """Whether a letter at the beginning is an answer, and not the first word, item or question of more text."""
     if text[reading.end : reading.end + 1] == "?":
         return False
-    if not _SENTENCE.match(text, reading.end) or options.own_at(reading.letter or "", text, reading.end):
+    letter = reading.letter or ""
+    if not _SENTENCE.match(text, reading.end) or options.own_at(letter, text, reading.end):
         return True
-    enumerated = bool(options.texts) and reading.letter not in text[start : reading.end]  # "(a) first …"
+    enumerated = bool(options.texts) and letter not in text[start : reading.end]  # "(a) first …"
     return text[reading.end - 1] in ")]" and not enumerated
 
 

@@ -96,7 +96,7 @@ def _bare(text: str) -> str:
 
 def _is_expression(text: str) -> bool:
     """Whether a text is a formula, or one word, rather than prose."""
-    if not text or "\n" in text or "####" in text or len(text) > 300:
+    if not text or len(text) > 300 or any(mark in text for mark in ("\n", "####", r"\boxed")):
         return False
     words = _WORDS.findall(_FUNCTIONS.sub(" ", _COMMANDS.sub(" ", text)))
     return not words or _ONE_WORD.fullmatch(text) is not None

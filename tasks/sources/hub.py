@@ -22,6 +22,9 @@ class HubTask(Task):
     Dev rows are a tenth of the training side and no part of ``train()``.
     """
 
+    version = "2"
+    """Raised when a scorer or reader gives other verdicts for the same rows."""
+
     def __init__(self, name: str, source: HubSource, options: DataOptions) -> None:
         """Describe the task; nothing is loaded.
 

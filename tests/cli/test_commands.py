@@ -181,7 +181,16 @@ def test_build_refuses_a_folder_with_files(cli: Cli, tmp_path: Path) -> None:
     assert "not empty" in done.err
 
 
-@pytest.mark.parametrize("name", Registry().tasks())
+ON_PUBLIC_DATA_ALONE = {"gsm8k", "svamp"}
+
+
+def test_tasks_without_lab_rows_say_so(cli: Cli) -> None:
+    for name in ON_PUBLIC_DATA_ALONE:
+        done = cli("validate", "task", name, "--source", "lab")
+        assert done.code == 2 and "no rows on the source 'lab'" in done.err
+
+
+@pytest.mark.parametrize("name", sorted(set(Registry().tasks()) - ON_PUBLIC_DATA_ALONE))
 def test_every_lab_task_is_valid(cli: Cli, name: str) -> None:
     done = cli("validate", "task", name, "--source", "lab")
     assert done.code == 0, done.out

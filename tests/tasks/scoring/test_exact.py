@@ -1,14 +1,31 @@
 from __future__ import annotations
 
+import pytest
+
 from cl_bench.tasks.base import Example
 from cl_bench.tasks.scoring.exact import score_exact
 
 
-def test_exact_answer_alone_or_stated() -> None:
+@pytest.mark.parametrize(
+    ("text", "correct", "format_ok"),
+    [
+        (" blue  whale. ", True, True),
+        ("It is large, so the answer is blue whale.", True, False),
+        ("Answer: Blue whale", True, False),
+        ("<answer>blue whale</answer>", True, False),
+        ("<think>shark</think>blue whale", True, False),
+        ("The answer is shark. No, the answer is:\nblue whale", True, False),
+        ("not the blue whale", False, False),
+        ("<think>blue whale", False, False),
+        ("", False, False),
+    ],
+)
+def test_exact_answer_alone_tagged_or_stated(text: str, correct: bool, format_ok: bool) -> None:
     example = Example("t", "1", ({"role": "user", "content": "q"},), answer="Blue Whale")
-    alone = score_exact(example, " blue  whale. ")
-    assert (alone.correct, alone.format_ok) == (True, True)
-    stated = score_exact(example, "It is large, so the answer is blue whale.")
-    assert (stated.correct, stated.format_ok, stated.parsed) == (True, False, "blue whale")
-    assert not score_exact(example, "not the blue whale").correct
-    assert score_exact(example, "").parsed is None
+    score = score_exact(example, text)
+    assert (score.correct, score.format_ok) == (correct, format_ok)
+
+
+def test_nothing_is_never_right() -> None:
+    score = score_exact(Example("t", "1", ({"role": "user", "content": "q"},), answer=""), "")
+    assert (score.correct, score.parsed, score.format_ok) == (False, None, False)

@@ -22,11 +22,75 @@ def example(calls: list[tuple[str, Any]]) -> Example:
     return Example("t", "1", ({"role": "user", "content": "q"},), answer=canonical(calls))
 
 
+def fault_merges_all_arguments(gold: list[tuple[str, Any]], text: str) -> bool:
+    """The public scorer's rule: the names as a multiset, and all arguments of all calls in one dictionary."""
+    calls = parse_calls(text)
+    names = sorted(name for name, _ in calls) == sorted(name for name, _ in gold)
+    merged, wanted = ({key: value for _, call in side for key, value in call.items()} for side in (calls, gold))
+    return names and merged == wanted
+
+
 def test_gold_scores_one_in_any_order_and_any_spacing() -> None:
     assert score_tool_calls(example(TWO), text_of(TWO)).correct
     assert score_tool_calls(example(TWO), text_of(TWO[::-1])).correct
     spaced = 'Action:  getTide \nAction Input:\n{"when": {"day": 1},\n "port": "Brest"}\nObservation: Action: other'
     assert score_tool_calls(example(TWO[:1]), spaced).correct
+
+
+def test_swapped_inputs_are_wrong_though_the_merged_arguments_agree() -> None:
+    gold: list[tuple[str, Any]] = [("getTide", {"port": "Brest"}), ("getWind", {"hour": 7})]
+    swapped = [("getTide", gold[1][1]), ("getWind", gold[0][1])]
+    assert fault_merges_all_arguments(gold, text_of(swapped))
+    assert score_tool_calls(example(gold), text_of(gold)).correct
+    assert not score_tool_calls(example(gold), text_of(swapped)).correct
+
+
+def test_nested_arguments_are_read_to_their_end() -> None:
+    nested: list[tuple[str, Any]] = [("plan", {"trip": {"legs": [{"to": "Brest"}, {"to": "a } b"}]}, "days": 2})]
+    score = score_tool_calls(example(nested), text_of(nested) + " and more")
+    assert (score.correct, score.format_ok) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Action: getWind\nAction Input: {"port": "Lorient"}',
+        'Action: getWind  \nAction Input:\n{"port":\n"Lorient"}',
+        'Action:\ngetWind\nAction Input:\n{"port": "Lorient"}',
+        'Action: getWind\nAction_Input: {"port": "Lorient"}',
+        'Action: getWind\nAction Input: ```json\n{"port": "Lorient"}\n```',
+        'Action: getWind\nAction Input:\n```\n{"port": "Lorient"}\n```',
+        '**Action:** getWind\n**Action Input:** {"port": "Lorient"}',
+        '**Action**: `getWind`\n**Action Input**: {"port": "Lorient"}',
+        'Thought: I call it.\nAction: getWind\nAction Input: {"port": "Lorient"}\nObservation: done\nAction: other',
+        '<think>\nAction: getTide\n</think>\nAction: getWind\nAction Input: {"port": "Lorient"}',
+    ],
+)
+def test_forms_of_a_call(text: str) -> None:
+    assert score_tool_calls(example(TWO[1:]), text).correct
+
+
+def test_strict_form_is_two_plain_labels() -> None:
+    for text, format_ok in (
+        ('Action: getWind\nAction Input: {"port": "Lorient"}', True),
+        ('Thought: x\nAction: getWind\nAction Input: {"port": "Lorient"}\n', True),
+        ('Action: getWind\nAction Input: ```json\n{"port": "Lorient"}\n```', False),
+        ('**Action:** getWind\n**Action Input:** {"port": "Lorient"}', False),
+        ("Action: getWind\nAction Input: {'port': 'Lorient'}", False),
+        ('Action: getWind\nAction Input: "Lorient"', False),
+        ("", False),
+    ):
+        assert score_tool_calls(example(TWO[1:]), text).format_ok is format_ok
+
+
+@pytest.mark.parametrize(
+    ("given", "equal"),
+    [("1", True), ("1.0", True), ("1e0", True), ('"1"', False), ("true", False), ("1.5", False), ("[1]", False)],
+)
+def test_json_has_one_kind_of_number(given: str, equal: bool) -> None:
+    gold = example([("f", {"n": 1})])
+    assert score_tool_calls(gold, f'Action: f\nAction Input: {{"n": {given}}}').correct is equal
+    assert score_tool_calls(example([("f", {"n": 1.0})]), 'Action: f\nAction Input: {"n": 1}').correct
 
 
 @pytest.mark.parametrize(
