@@ -20,6 +20,8 @@ from cl_bench.harness.run_directory import RunView, load_run
 
 MODELS = ("lab-s", "lab-m", "lab-l")
 SEEDS = (0, 1, 2, 3, 4)
+EVALUATED = 200
+"""Test rows of each task; more than the profile's own."""
 ARMS: dict[str, tuple[str, ...]] = {
     "sft LO": ("--method", "sft", "--set", "data.distance=LO"),
     "sft MID": ("--method", "sft", "--set", "data.distance=MID"),
@@ -92,6 +94,7 @@ def run_arm(output: Path, model: str, arm: str) -> None:
         model,
         *ARMS[arm],
     ]
+    command += ["--set", f"evaluation.rows={EVALUATED}"]
     command += ["--seeds", ",".join(map(str, SEEDS)), "--threads", "1", "--quiet", "--output", str(output)]
     done = subprocess.run(command, capture_output=True, text=True)
     print(f"{model} {arm}: exit {done.returncode}", flush=True)

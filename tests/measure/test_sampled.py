@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
@@ -61,7 +62,9 @@ def test_without_items_there_is_no_score() -> None:
 def test_intervals() -> None:
     low, high = wilson(8, 10)
     assert low == pytest.approx(0.490, abs=1e-3) and high == pytest.approx(0.943, abs=1e-3)
-    assert wilson(0, 10)[0] == 0
+    for successes, n in ((0, 10), (1, 3), (8, 10), (10, 10), (137, 200)):
+        expected = binomtest(successes, n).proportion_ci(method="wilson")
+        assert wilson(successes, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert bootstrap_mean([0.5]) == (0.5, 0.5)
     low, high = bootstrap_mean([0.0, 1.0] * 50)
     assert low == pytest.approx(0.4, abs=0.03) and high == pytest.approx(0.6, abs=0.03)
