@@ -20,11 +20,11 @@ from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure import contamination_scores
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.contamination import EvaluatedItems
-from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
 from cl_bench.harness.measure.run_shift import ShiftMeter
+from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
 from cl_bench.harness.progress import SilentProgress

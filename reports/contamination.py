@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cl_bench.harness.files import read_object
-from cl_bench.harness.measure.contamination_scores import CONTAMINATION
+from cl_bench.harness.measure.contamination import KINDS
 from cl_bench.harness.measure.matrix import Matrix
-from cl_bench.harness.run_directory import RunView
+from cl_bench.harness.run_directory import CONTAMINATION, RunView
 from cl_bench.reports.content import Grid, percent
 
 TITLE = "Evaluated items that are trained on"
-_KINDS = ("exact", "ngram", "choices")
 _NOTES = (
     "Items of any kind, then exact / 13-gram / choices. exact: the question is a training question, or stands in a "
     "training text. 13-gram: 13 words in a row of it do. choices: the same options with the same stem.",
@@ -51,7 +50,7 @@ def _table(found: Mapping[str, Any], touched: Sequence[str]) -> Grid:
 def _cell(row: Mapping[str, Any]) -> str:
     if not row["any"]["count"]:
         return "0"
-    return f"{row['any']['count']}: {' / '.join(str(row[kind]['count']) for kind in _KINDS)}"
+    return f"{row['any']['count']}: {' / '.join(str(row[kind]['count']) for kind in KINDS)}"
 
 
 def _clean_scores(view: RunView, found: Mapping[str, Any], touched: Sequence[str]) -> Grid:

@@ -105,7 +105,7 @@ def _value(sign: str, digits: str, exponent: str | None, power: str | None) -> f
 
 
 def hide_question(example: Example) -> Example:
-    """The row with nothing but the options in its last turn, in the form that they have there.
+    """The row with nothing but the options in its last turn, in the form that they have there, under an id of its own.
 
     A model's accuracy on such rows is what the options alone give away.
 
@@ -117,7 +117,8 @@ def hide_question(example: Example) -> Example:
         raise ValueError(f"{example.id} has no options to show without its question")
     lines = _lettered_lines(options)
     shown = lines if example.question.endswith(lines) else f"Options: {', '.join(options)}."
-    return replace(example, messages=(*example.messages[:-1], {**example.messages[-1], "content": shown}))
+    name = f"{example.id} without its question"
+    return replace(example, id=name, messages=(*example.messages[:-1], {**example.messages[-1], "content": shown}))
 
 
 def _lettered_lines(options: Sequence[str]) -> str:

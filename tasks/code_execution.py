@@ -159,6 +159,7 @@ def run_programs(
         return list(pool.map(lambda source: run_program(source, limits), sources))
 
 
+@functools.cache
 def available_isolation() -> Isolation:
     """Which protections this system allows, found by running an empty program. Raises as ``run_program`` does."""
     return run_program("").isolation

@@ -11,7 +11,17 @@ from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import read_json, read_jsonl
 from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import ADAPTATION, DONE, MANIFEST, MATRIX, METRICS, SHIFT, STATUS, RunView
+from cl_bench.harness.run_directory import (
+    ADAPTATION,
+    CONTAMINATION,
+    DONE,
+    MANIFEST,
+    MATRIX,
+    METRICS,
+    SHIFT,
+    STATUS,
+    RunView,
+)
 
 _SCHEMAS = {
     STATUS: "status",
@@ -22,7 +32,7 @@ _SCHEMAS = {
     SHIFT: "shift",
     DONE: "done",
     "results.json": "results",
-    "contamination.json": "contamination",
+    CONTAMINATION: "contamination",
 }
 _TOLERANCE = 1e-9
 

@@ -13,12 +13,11 @@ from cl_bench.harness.measure.contamination import KINDS, Overlap, shares
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Column, Matrix
 from cl_bench.harness.measure.metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import RunView, load_run
+from cl_bench.harness.run_directory import CONTAMINATION, RunView, load_run
 
 if TYPE_CHECKING:
     from cl_bench.harness.store import Store
 
-CONTAMINATION = "contamination.json"
 STAGE_CONTAMINATION = f"data/{CONTAMINATION}"
 CONTAMINATION_VERSION = 1
 _LABELS = {"exact": "exact", "ngram": "13-gram", "choices": "choices"}

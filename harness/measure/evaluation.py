@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
-from cl_bench.harness.measure.intervals import Interval, wilson
-from cl_bench.harness.measure.sampled import Sampling, sampled_answers, sampled_row, sampled_values
+from cl_bench.harness.measure.intervals import wilson
+from cl_bench.harness.measure.sampled import Sampling, sampled_answers
+from cl_bench.harness.measure.task_result import TaskResult, answer_row, counts_of
 from cl_bench.harness.seeds import preserved_rng
 from cl_bench.tasks.base import Example, Message, Task
 
@@ -20,65 +21,6 @@ if TYPE_CHECKING:
 
 PromptCache = MutableMapping[tuple[str, str], tuple[int, ...]]
 """Rendered prompts by (task, example id); valid for one tokenizer and one system prompt."""
-
-
-@dataclass(slots=True)
-class TaskResult:
-    """What a model scored on one task.
-
-    Attributes:
-        task: Name of the task or benchmark.
-        metric: Name of the primary metric.
-        value: Primary metric as a fraction, or None.
-        reason: Why ``value`` is None, else None.
-        chance: Value of guessing, as a fraction.
-        counts: ``n`` (rows scored), ``correct``, ``strict``, ``parsed``, ``truncated``, ``skipped``, ``unreliable``.
-        values: Further metrics by name.
-        intervals: 95 % intervals of metrics, by name.
-        samples: One row per item: ``task, id, prompt_hash, response | loglikelihoods, correct, parsed, format_ok,
-            tokens, ended``, and ``sampled`` where several answers were drawn.
-        group: Group of a retention benchmark, or None.
-        version: Version of the task's data and scorer.
-        tokens: Tokens generated.
-        seconds: Wall-clock seconds.
-        settings: What else decided the numbers (shots, chat template, generation), as JSON.
-        harness: Further metrics under lm-eval's own keys.
-    """
-
-    task: str
-    metric: str
-    value: float | None
-    reason: str | None
-    chance: float
-    counts: dict[str, int] = field(default_factory=dict)
-    values: dict[str, float] = field(default_factory=dict)
-    intervals: dict[str, Interval] = field(default_factory=dict)
-    samples: list[dict[str, Any]] = field(default_factory=list)
-    group: str | None = None
-    version: str = "1"
-    tokens: int = 0
-    seconds: float = 0.0
-    settings: dict[str, Any] = field(default_factory=dict)
-    harness: dict[str, Any] = field(default_factory=dict)
-
-    def results_json(self) -> dict[str, Any]:
-        """Content of ``results.json``, with the keys of lm-eval's result files."""
-        own = {name if "," in name else f"{_LM_EVAL_NAMES.get(name, name)},none": v for name, v in self.values.items()}
-        scores: dict[str, Any] = {"alias": self.task, **own, **self.harness}
-        n, skipped = self.counts.get("n", 0), self.counts.get("skipped", 0)
-        return {
-            "results": {self.task: scores},
-            "versions": {self.task: self.version},
-            "n-samples": {self.task: {"original": n + skipped, "effective": n}},
-            "higher_is_better": {self.task: {self.metric: True}},
-            "config": {**self.settings, "metric": self.metric, "chance": self.chance},
-            "counts": dict(self.counts),
-            "intervals": {name: list(interval) for name, interval in self.intervals.items()},
-            "reason": self.reason,
-        }
-
-
-_LM_EVAL_NAMES = {"accuracy": "acc"}
 
 
 def fixed_rows(examples: Sequence[Example], rows: int | None) -> list[Example]:
@@ -167,7 +109,8 @@ def evaluate_together(
             answers = [completions.get((place, index)) for index in range(len(item.examples))]
             result = results[item.name] = _result(item, prompts[place], answers, settings)
             if sampling is not None:
-                _add_sampled(result, item, prompts[place], sampler, settings, sampling)
+                drawn = _sampled(item, result.samples, prompts[place], sampler, settings, sampling)
+                result.add_sampled(drawn, sampling)
     seconds, total = perf_counter() - began, sum(len(item.examples) for item in items)
     for item in items:
         results[item.name].seconds = seconds * len(item.examples) / max(total, 1)
@@ -180,9 +123,9 @@ def _result(
     answers: Sequence[Completion | None],
     settings: GenerationSettings,
 ) -> TaskResult:
-    counts = empty_counts()
     rows = zip(item.examples, prompts, answers, strict=True)
-    samples = [_sample(item.task, example, prompt_hash(ids), answer, counts) for example, ids, answer in rows]
+    samples = [_sample(item.task, example, prompt_hash(ids), answer) for example, ids, answer in rows]
+    counts = counts_of(samples)
     values = rates(counts)
     return TaskResult(
         task=item.task.name,
@@ -200,29 +143,20 @@ def _result(
     )
 
 
-def _add_sampled(
-    result: TaskResult,
+def _sampled(
     item: TaskRows,
+    samples: Sequence[Mapping[str, Any]],
     prompts: Sequence[Sequence[int]],
     sampler: Sampler,
     settings: GenerationSettings,
     sampling: Sampling,
-) -> None:
-    kept = [index for index, row in enumerate(result.samples) if row["ended"] != "skipped"]
+) -> list[list[dict[str, Any]] | None]:
+    kept = [index for index, row in enumerate(samples) if row["ended"] != "skipped"]
     asked = [(item.examples[index].id, prompts[index]) for index in kept]
+    found: list[list[dict[str, Any]] | None] = [None] * len(samples)
     for index, drawn in zip(kept, sampled_answers(item.name, asked, sampler, settings, sampling), strict=True):
-        example = item.examples[index]
-        result.samples[index]["sampled"] = [sampled_row(one, item.task.score(example, one.text)) for one in drawn]
-        result.tokens += sum(len(one.ids) for one in drawn)
-    values, intervals = sampled_values([result.samples[index]["sampled"] for index in kept])
-    result.values |= values
-    result.intervals |= intervals
-    result.settings |= {"samples": sampling.n, "sampling_temperature": sampling.temperature}
-
-
-def empty_counts() -> dict[str, int]:
-    """The counts of a result, all zero."""
-    return dict.fromkeys(("n", "correct", "strict", "parsed", "truncated", "skipped", "unreliable"), 0)
+        found[index] = [answer_row(answer, item.task.score(item.examples[index], answer.text)) for answer in drawn]
+    return found
 
 
 def prompt_hash(ids: Sequence[int]) -> str:
@@ -249,34 +183,12 @@ def _prompt_ids(model: ChatModel, example: Example, system_prompt: str | None, c
     return cache[example.key]
 
 
-def _sample(
-    task: Task, example: Example, prompt: str, completion: Completion | None, counts: dict[str, int]
-) -> dict[str, Any]:
+def _sample(task: Task, example: Example, prompt: str, completion: Completion | None) -> dict[str, Any]:
     row: dict[str, Any] = {"task": task.name, "id": example.id, "prompt_hash": prompt}
     if completion is None:
-        counts["skipped"] += 1
         empty = {"response": None, "correct": None, "parsed": None, "format_ok": None, "tokens": 0}
         return row | empty | {"ended": "skipped"}
-    score = task.score(example, completion.text)
-    truncated = completion.ended == "length"
-    format_ok = score.format_ok and not truncated
-    counts["n"] += 1
-    counts["correct"] += score.correct
-    counts["strict"] += score.correct and format_ok
-    counts["parsed"] += score.parsed is not None
-    counts["truncated"] += truncated
-    row |= {
-        "response": completion.text,
-        "correct": score.correct,
-        "parsed": score.parsed,
-        "format_ok": format_ok,
-        "tokens": len(completion.ids),
-        "ended": completion.ended,
-    }
-    if score.unreliable:
-        counts["unreliable"] += 1
-        row["unreliable"] = score.unreliable
-    return row
+    return row | answer_row(completion, task.score(example, completion.text))
 
 
 _CONFIG_FLAGS = ("use_cache", "pad_token_id")

@@ -14,7 +14,6 @@ from cl_bench.harness.measure.contamination import Item
 from cl_bench.harness.measure.contamination_documents import document_item
 from cl_bench.harness.measure.evaluation import (
     PromptCache,
-    TaskResult,
     TaskRows,
     evaluate_together,
     evaluation_settings,
@@ -23,6 +22,7 @@ from cl_bench.harness.measure.evaluation import (
 from cl_bench.harness.measure.matrix import Cell, Column
 from cl_bench.harness.measure.sampled import Sampling
 from cl_bench.harness.measure.suite import SuiteRunner
+from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.spec import RunSpec
 from cl_bench.methods.base import Progress
@@ -44,11 +44,7 @@ class TaskColumn:
     @property
     def hidden(self) -> tuple[Example, ...]:
         """The rows with their questions hidden; none unless every row has options."""
-        if not all_have_options(self.examples):
-            return ()
-        # Under an id of their own: rendered prompts are remembered by it.
-        hidden = [(example.id, hide_question(example)) for example in self.examples]
-        return tuple(dataclasses.replace(example, id=f"{name} without its question") for name, example in hidden)
+        return tuple(map(hide_question, self.examples)) if all_have_options(self.examples) else ()
 
 
 class RunEvaluator:
@@ -123,11 +119,12 @@ class RunEvaluator:
     ) -> dict[str, TaskResult]:
         evaluation = self._spec.evaluation
         rows = [TaskRows(item.column.name, item.task, item.examples) for item in items]
-        hidden = [item for item in items if evaluation.options_only and item.hidden]
+        # While settings are chosen nobody looks at baselines.
+        wanted = evaluation.options_only and evaluation.split == "test"
         shared: dict[str, Any] = {"system_prompt": evaluation.system_prompt, "prompt_cache": self._prompts}
         found = evaluate_together(model, rows, sampler, settings, sampling=self._sampling, **shared)
-        without = [TaskRows(item.column.name, item.task, item.hidden) for item in hidden]
-        for name, result in evaluate_together(model, without, sampler, settings, **shared).items() if without else ():
+        hidden = [TaskRows(item.column.name, item.task, item.hidden) for item in items if wanted and item.hidden]
+        for name, result in evaluate_together(model, hidden, sampler, settings, **shared).items():
             found[name].counts["options_only"] = result.counts["correct"]
             found[name].seconds += result.seconds
             found[name].tokens += result.tokens

@@ -10,7 +10,6 @@ from typing import Any
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.measure.intervals import Interval, bootstrap_mean, wilson
 from cl_bench.harness.seeds import row_seed
-from cl_bench.tasks.base import Score
 
 SampledRow = Mapping[str, Any]
 """One sampled answer: ``response, correct, parsed, format_ok, tokens, ended``."""
@@ -59,18 +58,6 @@ def sampled_answers(
     drawn = replace(settings, temperature=sampling.temperature)
     completions = sampler.generate(prompts, drawn) if prompts else []
     return [list(completions[start : start + sampling.n]) for start in range(0, len(completions), sampling.n)]
-
-
-def sampled_row(completion: Completion, score: Score) -> dict[str, Any]:
-    """One sampled answer as it is stored; an answer that was cut off has no good form."""
-    return {
-        "response": completion.text,
-        "correct": score.correct,
-        "parsed": score.parsed,
-        "format_ok": score.format_ok and completion.ended != "length",
-        "tokens": len(completion.ids),
-        "ended": completion.ended,
-    }
 
 
 def sampled_values(items: Sequence[Sequence[SampledRow]]) -> tuple[dict[str, float], dict[str, Interval]]:

@@ -11,10 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from cl_bench.harness.generation.base import Sampler
-from cl_bench.harness.measure.evaluation import TaskResult, empty_counts, fixed_indices, no_trace
+from cl_bench.harness.measure.evaluation import fixed_indices, no_trace
 from cl_bench.harness.measure.lm_eval_model import Drawing, SamplerLM, lm_eval_model
 from cl_bench.harness.measure.sampled import Sampling
 from cl_bench.harness.measure.suite_results import add_sampled, task_result
+from cl_bench.harness.measure.task_result import TaskResult, counts_of
 from cl_bench.harness.seeds import row_seed
 from cl_bench.tasks.retention.benchmarks import Benchmark, build_benchmark
 from cl_bench.tasks.retention.suites import SuiteEntry
@@ -145,10 +146,6 @@ class SuiteRunner:
                 ]
         return found
 
-    def questions(self) -> dict[str, list[str]]:
-        """Texts of the chosen rows by benchmark, in the suite's order; empty where its data is absent."""
-        return {name: [row.question for row in rows] for name, rows in self.rows().items()}
-
     def _build(self) -> None:
         for entry in self.entries:
             if entry.name in self._benchmarks or entry.name in self._absent:
@@ -207,7 +204,7 @@ class SuiteRunner:
 
     def _absent_result(self, name: str, reason: str) -> TaskResult:
         entry = next(entry for entry in self.entries if entry.name == name)
-        return TaskResult(name, entry.metric, None, reason, entry.chance, empty_counts(), group=entry.group)
+        return TaskResult(name, entry.metric, None, reason, entry.chance, counts_of(()), group=entry.group)
 
 
 def run_suite(

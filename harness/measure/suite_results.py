@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cl_bench.harness.measure.evaluation import TaskResult, empty_counts
 from cl_bench.harness.measure.intervals import Interval, wilson
 from cl_bench.harness.measure.lm_eval_model import RowRecord
-from cl_bench.harness.measure.sampled import Sampling, sampled_values
+from cl_bench.harness.measure.sampled import Sampling
+from cl_bench.harness.measure.task_result import TaskResult, counts_of
 from cl_bench.tasks.retention.benchmarks import Benchmark
 from cl_bench.tasks.retention.definitions import lm_eval_version
 from cl_bench.tasks.retention.suites import SuiteEntry
 
 _INVALID = "[invalid]"
 """What lm-eval's regular-expression filters answer where they find nothing."""
-_SAMPLED = ("response", "correct", "parsed", "format_ok", "tokens", "ended")
+_ANSWER = ("response", "correct", "parsed", "format_ok", "tokens", "ended", "unreliable")
 _SHARES = {"parsed_rate": "parsed", "truncated_rate": "truncated"}
 
 
@@ -44,16 +44,15 @@ def task_result(
     for sample in logged:
         filters.setdefault(sample["filter"], {})[sample["doc_id"]] = sample
     main = filters[primary or next(iter(filters))]
-    counts = empty_counts()
     samples: list[dict[str, Any]] = []
     kept: list[int] = []
     for place, index in enumerate(chosen):
         record = records.get((entry.name, place), RowRecord())
         row = _row(benchmark, main[index], filters.get("strict-match", {}).get(index), metric, record)
         samples.append(row)
-        _count(row, counts)
         if record.ended != "skipped":
             kept.append(index)
+    counts = counts_of(samples)
     means = _means(filters, kept) if counts["skipped"] else _numbers(scores)
     value = means.get(f"{metric},{primary or 'none'}")
     return TaskResult(
@@ -87,19 +86,16 @@ def add_sampled(
     """
     passes = list(drawn)
     for name in passes[0] if passes else ():
-        result, rows = results[name], list(zip(*(one[name].samples for one in passes), strict=True))
-        for row, answers in zip(result.samples, rows, strict=True):
-            if row["ended"] != "skipped":
-                row["sampled"] = [{key: answer[key] for key in _SAMPLED} for answer in answers]
-        kept = [row["sampled"] for row in result.samples if "sampled" in row]
-        if any(answer["correct"] is None for answers in kept for answer in answers):
-            continue  # a share of each row, which cannot be right or wrong
-        values, intervals = sampled_values(kept)
-        result.values |= values
-        result.intervals |= intervals
-        result.tokens += sum(one[name].tokens for one in passes)
-        result.seconds += sum(one[name].seconds for one in passes)
-        result.settings |= {"samples": sampling.n, "sampling_temperature": sampling.temperature}
+        rows = zip(*(one[name].samples for one in passes), strict=True)
+        results[name].add_sampled([_answers(drawn) for drawn in rows], sampling)
+        results[name].seconds += sum(one[name].seconds for one in passes)
+
+
+def _answers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """What the passes drew for one row, without what names it; None where it was skipped."""
+    if rows[0]["ended"] == "skipped":
+        return None
+    return [{key: row[key] for key in _ANSWER if key in row} for row in rows]
 
 
 def _values(entry: SuiteEntry, value: float | None, counts: Mapping[str, int]) -> dict[str, float]:
@@ -192,18 +188,6 @@ def _reading(
         return score.parsed, score.format_ok, score.unreliable
     parsed, wanted = str(sample["filtered_resps"][0]), str((strict or sample)["filtered_resps"][0])
     return (None if parsed == _INVALID else parsed), wanted != _INVALID, None
-
-
-def _count(row: Mapping[str, Any], counts: dict[str, int]) -> None:
-    if row["ended"] == "skipped":
-        counts["skipped"] += 1
-        return
-    counts["n"] += 1
-    counts["correct"] += bool(row["correct"])
-    counts["strict"] += bool(row["correct"]) and bool(row["format_ok"])
-    counts["parsed"] += row["parsed"] is not None
-    counts["truncated"] += row["ended"] == "length"
-    counts["unreliable"] += "unreliable" in row
 
 
 def _means(filters: Mapping[str, Mapping[int, Mapping[str, Any]]], kept: Sequence[int]) -> dict[str, float]:

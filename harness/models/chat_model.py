@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
+THINKING_SWITCH = "enable_thinking"
+"""Variable of the chat templates that can switch reasoning blocks, as in Qwen3's and those after it."""
+
+
 @dataclass(slots=True)
 class ChatModel:
     """A model and the one way its prompts and completions become token ids.
@@ -57,7 +61,7 @@ class ChatModel:
             open_answer: The last turn is the assistant's and is left open to be continued; otherwise the text ends
                 where the assistant's answer begins.
         """
-        switch: dict[str, Any] = {} if self.thinking is None else {"enable_thinking": self.thinking}
+        switch: dict[str, Any] = {} if self.thinking is None else {THINKING_SWITCH: self.thinking}
         return str(
             self.tokenizer.apply_chat_template(
                 list(messages),

@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 from cl_bench.harness.errors import UsageError
+from cl_bench.harness.models.chat_model import THINKING_SWITCH
 from cl_bench.harness.spec import ModelSpec
-
-SWITCH = "enable_thinking"
-"""Variable of the chat template, as in Qwen3's and those after it."""
 
 
 def with_thinking(model: ModelSpec, thinking: bool | None) -> ModelSpec:
@@ -20,10 +18,10 @@ def with_thinking(model: ModelSpec, thinking: bool | None) -> ModelSpec:
     """
     if thinking is None:
         return model
-    if SWITCH not in _template(Path(model.source)):
+    if THINKING_SWITCH not in _template(Path(model.source)):
         raise UsageError(
             f"{model.name} cannot switch its reasoning on or off",
-            why=f"its chat template does not know {SWITCH}",
+            why=f"its chat template does not know {THINKING_SWITCH}",
             hint="leave --thinking and --no-thinking out",
         )
     return model.model_copy(update={"thinking": thinking})

@@ -75,12 +75,12 @@ class SuiteEntry:
 _LATER = frozenset({"adapter", "config", "worked_examples", "row_id", "executes_code", "optional"})
 
 
-def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
+def load_suite(path: Path, tier: str | None = "fast") -> tuple[SuiteEntry, ...]:
     """Read a suite.
 
     Args:
         path: The suite's YAML file.
-        tier: Which number of rows: a key of the file's ``tiers``.
+        tier: Which number of rows: a key of the file's ``tiers``; None: all.
 
     Raises:
         UsageError: The file is no suite, or names an unknown tier or adapter.
@@ -94,9 +94,9 @@ def load_suite(path: Path, tier: str = "fast") -> tuple[SuiteEntry, ...]:
         raise UsageError(
             f"{path} is not a suite", f"{type(error).__name__}: {error}", "it needs the keys `tiers` and `tasks`"
         ) from error
-    if tier not in tiers:
+    if tier is not None and tier not in tiers:
         raise UnknownNameError("tier", tier, tiers)
-    rows = tiers[tier]
+    rows = None if tier is None else tiers[tier]
     expanded = [entry for declared in entries for entry in _expanded({**defaults, **declared})]
     try:
         suite = tuple(SuiteEntry(**{"rows": rows, **entry}) for entry in expanded)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cl_bench.tasks.scoring.reading import without_thoughts
+
 _FENCE = re.compile(r"(?P<before>.*?)(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[ \t]*")
 _LONGEST_FENCE = 200
 """Characters of a line with a fence and what stands around it."""
@@ -27,7 +29,7 @@ class Block:
 
 def answer_part(text: str) -> str:
     """The response without what the model thought aloud, and between ``[BEGIN]`` and ``[DONE]`` where it has them."""
-    text = text.rpartition("</think>")[2].partition("<think>")[0]
+    text = without_thoughts(text)
     head, done, _ = text.partition("[DONE]")
     return head.rpartition("[BEGIN]")[2] if done or "[BEGIN]" in text else text
 

@@ -53,20 +53,22 @@ class Box(NamedTuple):
     content: str
 
 
-def answer_part(text: str) -> str:
-    """The response without its reasoning blocks and without special tokens that decoding has left.
-
-    Of a text with ``</think>`` only what follows the last one is left, and nothing from a ``<think>`` that is never
-    closed. A ``<reasoning>…</reasoning>`` block is cut out; where one of its tags is missing, an ``<answer>`` is kept.
-    """
-    text = _SPECIAL_TOKEN.sub("", text)
+def without_thoughts(text: str) -> str:
+    """What follows the last ``</think>``, up to a ``<think>`` that is never closed; all of a text without them."""
     ends = list(_THOUGHT_END.finditer(text))
     if ends:
         text = text[ends[-1].end() :]
     start = _THOUGHT_START.search(text)
-    if start is not None:
-        text = text[: start.start()]
-    return _without_reasoning(text)
+    return text if start is None else text[: start.start()]
+
+
+def answer_part(text: str) -> str:
+    """The response without its reasoning blocks and without special tokens that decoding has left.
+
+    Thoughts go as ``without_thoughts`` says. A ``<reasoning>…</reasoning>`` block is cut out; where one of its tags is
+    missing, an ``<answer>`` is kept.
+    """
+    return _without_reasoning(without_thoughts(_SPECIAL_TOKEN.sub("", text)))
 
 
 def _without_reasoning(text: str) -> str:

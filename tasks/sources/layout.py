@@ -13,6 +13,7 @@ from cl_bench.harness.errors import DataError, UsageError
 from cl_bench.harness.files import temporary_name, write_jsonl, write_text
 from cl_bench.harness.jsonl import read_jsonl
 from cl_bench.tasks.loader import task_editions
+from cl_bench.tasks.retention.benchmarks import benchmark_datasets
 from cl_bench.tasks.retention.suites import load_suite
 from cl_bench.tasks.sources.front_matter import README, as_text
 from cl_bench.tasks.sources.locate import DatasetSpec
@@ -74,10 +75,8 @@ def _of_tasks() -> Iterator[Sequence[DatasetSpec]]:
 
 def _of_suites() -> Iterator[Sequence[DatasetSpec]]:
     for path in _yaml_files("cl_bench.tasks.retention"):
-        for entry in load_suite(path, "full"):
-            for data in (entry.data, entry.worked_examples):
-                if data:
-                    yield [DatasetSpec(**data)]
+        for entry in load_suite(path, None):
+            yield from ([spec] for spec in benchmark_datasets(entry))
 
 
 def _yaml_files(package: str) -> list[Path]:

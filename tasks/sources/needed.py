@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cl_bench.harness.errors import DataError
 from cl_bench.harness.yaml_files import read_mapping
 from cl_bench.tasks.loader import task_editions
 from cl_bench.tasks.retention.benchmarks import benchmark_datasets
-from cl_bench.tasks.retention.suites import TIERS, load_suite
+from cl_bench.tasks.retention.suites import load_suite
 from cl_bench.tasks.sources.base import DataOptions
 from cl_bench.tasks.sources.editions import Edition, find_edition
 from cl_bench.tasks.sources.wanted import Need
@@ -51,7 +49,7 @@ def suite_needs(name: str, path: Path, tier: str | None) -> list[Need]:
     Args:
         name: Name of the suite, as the user of the data sets.
         path: Its file.
-        tier: A tier of it, or None for its last one.
+        tier: A tier that it must have, or None; what is read does not depend on it.
 
     Raises:
         UsageError: The file is no suite.
@@ -59,7 +57,7 @@ def suite_needs(name: str, path: Path, tier: str | None) -> list[Need]:
     """
     return [
         Need(name, spec, optional=place > 0)
-        for entry in load_suite(path, tier or _last_tier(path))
+        for entry in load_suite(path, tier)
         for place, spec in enumerate(benchmark_datasets(entry))
     ]
 
@@ -68,13 +66,6 @@ def absence(path: Path) -> str:
     """Why a task has no rows on public data, as its file says; empty where it has some or does not say."""
     source = (read_mapping(path).get("sources") or {}).get("hub") or {}
     return str(source.get("absent", ""))
-
-
-def _last_tier(path: Path) -> str:
-    try:
-        return str(list(yaml.safe_load(path.read_text(encoding="utf-8"))["tiers"])[-1])
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, IndexError):
-        return TIERS[-1]  # what is wrong with the file is said when it is loaded
 
 
 def _present(name: str, editions: Sequence[Edition], roots: Sequence[Path]) -> Iterator[Edition]:

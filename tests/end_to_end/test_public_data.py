@@ -72,13 +72,14 @@ def run(cli: Cli, model: Path, root: Path, folder: Path, *more: str) -> dict[str
 
 @pytest.mark.usefixtures("no_sockets")
 def test_a_run_over_everything_ends_with_all_cells(cli: Cli, model: Path, invented: Path, tmp_path: Path) -> None:
-    matrix = run(cli, model, invented, tmp_path, "--allow-code-execution")
+    matrix = run(cli, model, invented, tmp_path, "--allow-code-execution", "--set", "evaluation.samples=2")
     assert matrix["rows"] == ["base", *STAGES]
     retention = [column["name"] for column in matrix["columns"] if column["kind"] == "retention"]
     assert len(retention) == BENCHMARKS
     missing = {name: matrix["reasons"].get(f"base/{name}") for name, v in matrix["values"]["base"].items() if v is None}
     assert missing == {}
     run_directory = only_run(tmp_path)
+    check_what_stands_beside_cells(run_directory, matrix)
     before = results_of(run_directory)
     again = cli("score", str(run_directory), "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
@@ -87,6 +88,19 @@ def test_a_run_over_everything_ends_with_all_cells(cli: Cli, model: Path, invent
         f"{row}/{column}": value for row, values in matrix["values"].items() for column, value in values.items()
     }
     assert results_of(run_directory) == before
+
+
+def check_what_stands_beside_cells(directory: Path, matrix: dict[str, Any]) -> None:
+    """Baselines of multiple-choice tasks, and the scores of two sampled answers an item, tasks and suite alike."""
+    chemistry = next(column for column in matrix["columns"] if column["name"] == "chemistry")
+    assert set(chemistry["baselines"]) == {"chance", "majority_letter", "middle_value"}
+    assert 0 <= matrix["counts"]["math"]["chemistry"]["options_only"] <= 4
+    for column in ("chemistry", "math", "gsm8k", "humaneval"):
+        results = json.loads((directory / "stages" / "06-math" / "eval" / column / "results.json").read_text())
+        assert {"avg@2,none", "maj@2,none", "pass@2,none"} <= set(results["results"][column])
+        assert {"avg@2", "maj@2", "pass@2"} <= set(results["intervals"])
+    report = (directory / "report.md").read_text()
+    assert "pass@2 of sampled answers" in report and "question hidden, math" in report
 
 
 @pytest.mark.usefixtures("no_sockets")

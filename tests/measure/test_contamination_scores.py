@@ -13,13 +13,13 @@ from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.measure.contamination import Overlap
 from cl_bench.harness.measure.contamination_scores import (
-    CONTAMINATION,
     STAGE_CONTAMINATION,
     clean_metrics,
     overlap_warnings,
     write_run,
     write_stage,
 )
+from cl_bench.harness.run_directory import CONTAMINATION
 from cl_bench.harness.store import RunView, Store, load_run
 from cl_bench.reports.contamination import contamination_grids
 from cl_bench.reports.report import render_report

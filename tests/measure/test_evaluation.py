@@ -10,7 +10,6 @@ import torch
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.measure.evaluation import (
-    TaskResult,
     TaskRows,
     evaluate_together,
     evaluation_settings,
@@ -19,6 +18,7 @@ from cl_bench.harness.measure.evaluation import (
     no_trace,
     with_system_prompt,
 )
+from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.tasks.base import Example, Score, Task
 from tests.support import same_weights, tiny_model, toy_examples, toy_score, weights

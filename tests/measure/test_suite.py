@@ -23,7 +23,7 @@ from cl_bench.tasks.retention.suites import SuiteEntry, load_suite
 from cl_bench.tasks.sources.base import DataOptions
 from tests.support import same_weights, weights
 from tests.support import tiny_model as make_model
-from tests.tasks.retention.rows import write_flat
+from tests.tasks.retention.rows import file_rows, write_flat
 from tests.tasks.sources.rows import math_row, write_hub_folder, write_jsonl
 
 SUITES = Path(str(files("cl_bench.tasks.retention")))
@@ -115,27 +115,9 @@ def test_a_suite_leaves_no_trace(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-def _hellaswag_row(n: int) -> dict[str, object]:
-    return {
-        "id": f"h-{n}",
-        "ind": n,
-        "activity_label": "Boats",
-        "ctx": f"Boat {n} leaves.",
-        "ctx_a": f"Boat {n} leaves.",
-        "ctx_b": "",
-        "endings": ["It sails.", "It flies away.", "It sings.", "It is tea."],
-        "label": str(n % 4),
-    }
-
-
 def public_rows(root: Path) -> None:
-    hellaswag = [_hellaswag_row(n) for n in range(12)]
-    piqa = [
-        {"id": f"p-{n}", "goal": f"tie knot {n}", "sol1": "use rope", "sol2": "use tea", "label": n % 2}
-        for n in range(12)
-    ]
-    write_jsonl(root / "hellaswag.jsonl", hellaswag)
-    write_jsonl(root / "piqa.jsonl", piqa)
+    write_jsonl(root / "hellaswag.jsonl", file_rows("hellaswag", 12))
+    write_jsonl(root / "piqa.jsonl", file_rows("piqa", 12))
     write_jsonl(root / "gsm8k_train.jsonl", [math_row(n) for n in range(1, 21)])
     write_jsonl(root / "gsm8k_test.jsonl", [math_row(n) for n in range(30, 42)])
 

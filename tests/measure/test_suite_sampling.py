@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from cl_bench.harness.generation.local import LocalSampler
-from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.recorded_lm import RecordedLM
 from cl_bench.harness.measure.sampled import Sampling
 from cl_bench.harness.measure.suite import SuiteRunner
+from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.tasks.retention.suites import SuiteEntry, load_suite
 from cl_bench.tasks.sources.base import DataOptions
 from tests.support import tiny_model

@@ -116,7 +116,8 @@ def test_a_hidden_question_leaves_the_options() -> None:
     hidden = hide_question(example)
     assert hidden.question == "A: red\nB: green\nC: blue\nD: black"
     assert hidden.messages[0] == example.messages[0]
-    assert replace(hidden, messages=example.messages) == example
+    assert hidden.id != example.id
+    assert replace(hidden, id=example.id, messages=example.messages) == example
     assert hide_question(lab_row("blue", *WORDS)).question == "Options: red, green, blue, black."
     with pytest.raises(ValueError, match="no options"):
         hide_question(open_row())

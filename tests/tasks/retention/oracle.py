@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cl_bench.harness.measure.evaluation import TaskResult
 from cl_bench.harness.measure.suite import SuiteRunner
+from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.tasks.retention.suites import SuiteEntry
 from cl_bench.tasks.sources.base import DataOptions
 from tests.tasks.retention.rows import gold_choice, gold_text, shuffled

@@ -291,7 +291,7 @@ def test_a_row_that_cannot_be_scored_is_found_before_anything_is_spent(
     write_flat(tmp_path)
     write_jsonl(tmp_path / f"{file}.jsonl", rows)
     with pytest.raises(DataError):
-        SuiteRunner([ENTRIES[name]], DataOptions("hub", tmp_path, allow_code=True)).questions()
+        SuiteRunner([ENTRIES[name]], DataOptions("hub", tmp_path, allow_code=True)).rows()
 
 
 def test_rows_go_by_their_own_id_or_by_their_content() -> None:

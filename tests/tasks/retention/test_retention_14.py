@@ -129,8 +129,8 @@ def test_a_tiny_model_runs_the_smoke_tier(flat: Path, capfd: pytest.CaptureFixtu
     options = DataOptions("hub", flat)
     entries = [entry for entry in load_suite(SUITE, "smoke") if entry.name not in CODE]
     runner = SuiteRunner(entries, options)
-    assert {name: len(texts) for name, texts in runner.questions().items()} == {e.name: 20 for e in entries}
-    assert "_" in runner.questions()["winogrande"][0]
+    assert {name: len(rows) for name, rows in runner.rows().items()} == {e.name: 20 for e in entries}
+    assert "_" in runner.rows()["winogrande"][0].question
     row = runner.rows()["mmlu"][0]
     assert row.document["id"] == row.id and row.document["question"].strip() in row.question
     results = runner.run(model, LocalSampler(model))
