@@ -139,6 +139,8 @@ class EvaluationSpec(_Spec):
         ood_rows: Most out-of-distribution rows of each task; None for all, 0 for none.
         suite_rows: Most rows of each retention task; None for what the suite's tier says.
         system_prompt: System turn of every prompt, in training too, in place of the task's own; None keeps that.
+        shots: Worked examples before the question of every task of the sequence: training rows, the same for all items,
+            in evaluation alone. A suite's benchmarks have their own number.
         samples: Answers drawn for every item beside the greedy one; 0 for none.
         temperature: Temperature of those answers.
         options_only: Measure multiple-choice tasks with their questions hidden too.
@@ -149,6 +151,7 @@ class EvaluationSpec(_Spec):
     ood_rows: int | None = Field(default=None, ge=0)
     suite_rows: int | None = Field(default=None, ge=1)
     system_prompt: str | None = None
+    shots: int = Field(default=0, ge=0)
     samples: int = Field(default=0, ge=0)
     temperature: float = Field(default=1.0, gt=0)
     options_only: bool = True

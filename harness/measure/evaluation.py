@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from cl_bench.harness.errors import UsageError
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.measure.intervals import wilson
 from cl_bench.harness.measure.sampled import Sampling, sampled_answers
@@ -56,13 +57,51 @@ def with_system_prompt(messages: Sequence[Message], system_prompt: str | None) -
     return ({"role": "system", "content": system_prompt}, *rest)
 
 
+def with_worked_examples(examples: Sequence[Example], worked: Sequence[Example]) -> list[Example]:
+    """The rows with worked examples as turns between the system turn and the question."""
+    turns = [
+        message
+        for example in worked
+        for message in (example.messages[-1], {"role": "assistant", "content": str(example.demonstration)})
+    ]
+    return [_after_system_turn(example, turns) for example in examples]
+
+
+def _after_system_turn(example: Example, turns: Sequence[Message]) -> Example:
+    first = [message for message in example.messages[:1] if message["role"] == "system"]
+    return replace(example, messages=(*first, *turns, *example.messages[len(first) :]))
+
+
+def worked_examples(task: Task, shots: int) -> list[Example]:
+    """Training rows with demonstrations, the same for every model and seed.
+
+    Raises:
+        UsageError: The task has fewer than ``shots``.
+    """
+    rows = [example for example in task.train() if example.demonstration is not None] if shots else []
+    if len(rows) < shots:
+        raise UsageError(
+            f"evaluation.shots is {shots}, but task {task.name} has {len(rows)} training rows with a demonstration",
+            hint=f"at most evaluation.shots={len(rows)}",
+        )
+    return fixed_rows(rows, shots)
+
+
 @dataclass(frozen=True, slots=True)
 class TaskRows:
-    """A task with the rows of it to evaluate, under the name its result gets."""
+    """A task with the rows of it to evaluate, under the name its result gets.
+
+    Attributes:
+        name: Name of the result.
+        task: The task, whose scorer decides what is correct.
+        examples: The rows, with their worked examples.
+        shots: Worked examples before each question.
+    """
 
     name: str
     task: Task
     examples: Sequence[Example]
+    shots: int = 0
 
 
 def evaluate_together(
@@ -139,7 +178,11 @@ def _result(
         samples=samples,
         version=item.task.version,
         tokens=sum(len(answer.ids) for answer in answers if answer is not None),
-        settings={"max_new_tokens": settings.max_new_tokens, "temperature": settings.temperature, "shots": 0},
+        settings={
+            "max_new_tokens": settings.max_new_tokens,
+            "temperature": settings.temperature,
+            "shots": item.shots,
+        },
     )
 
 

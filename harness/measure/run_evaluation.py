@@ -18,6 +18,8 @@ from cl_bench.harness.measure.evaluation import (
     evaluate_together,
     evaluation_settings,
     fixed_rows,
+    with_worked_examples,
+    worked_examples,
 )
 from cl_bench.harness.measure.matrix import Cell, Column
 from cl_bench.harness.measure.sampled import Sampling
@@ -118,7 +120,7 @@ class RunEvaluator:
         self, model: ChatModel, sampler: Sampler, settings: GenerationSettings, items: Sequence[TaskColumn]
     ) -> dict[str, TaskResult]:
         evaluation = self._spec.evaluation
-        rows = [TaskRows(item.column.name, item.task, item.examples) for item in items]
+        rows = [TaskRows(item.column.name, item.task, item.examples, evaluation.shots) for item in items]
         # While settings are chosen nobody looks at baselines.
         wanted = evaluation.options_only and evaluation.split == "test"
         shared: dict[str, Any] = {"system_prompt": evaluation.system_prompt, "prompt_cache": self._prompts}
@@ -164,8 +166,8 @@ class RunEvaluator:
         keys = {}
         for item in self.task_columns:
             settings = dataclasses.asdict(evaluation_settings(item.task, self._spec.evaluation_batch_size)) | further
-            version = content_hash(item.task.identity())
-            keys[item.column.name] = key(item.column.name, version, rows_hash(item.examples), 0, settings)
+            version, rows = content_hash(item.task.identity()), rows_hash(item.examples)
+            keys[item.column.name] = key(item.column.name, version, rows, evaluation.shots, settings)
         suite = self._spec.suite.tasks if self._spec.suite else ()
         for entry, resolved in zip(self._suite.entries, suite, strict=True):
             chosen = {"rows": self._spec.evaluation.suite_rows, "split": self._spec.evaluation.split}
@@ -221,17 +223,17 @@ def task_columns(spec: RunSpec, tasks: Mapping[str, Task]) -> Iterator[TaskColum
     for name in (task.name for task in spec.tasks):
         task = tasks[name]
         examples = fixed_rows(task.split(evaluation.split), evaluation.rows)
-        yield _column(name, "sequence", task, examples)
+        yield _column(name, "sequence", task, examples, evaluation.shots)
     if evaluation.split != "test" or evaluation.ood_rows == 0:
         return
     for name in (task.name for task in spec.tasks):
         ood = fixed_rows(tasks[name].ood(), evaluation.ood_rows)
         if ood:
-            yield _column(f"{name}/ood", "ood", tasks[name], ood)
+            yield _column(f"{name}/ood", "ood", tasks[name], ood, evaluation.shots)
 
 
-def _column(name: str, kind: Any, task: Task, examples: Sequence[Example]) -> TaskColumn:
+def _column(name: str, kind: Any, task: Task, examples: Sequence[Example], shots: int) -> TaskColumn:
     found = baselines(task.train(), examples) if all_have_options(examples) else {}
     guesses = {key: value for key, value in found.items() if value is not None}
     column = Column(name, kind, task.chance, len(examples), task.primary_metric, guesses)
-    return TaskColumn(column, task, tuple(examples))
+    return TaskColumn(column, task, tuple(with_worked_examples(examples, worked_examples(task, shots))))

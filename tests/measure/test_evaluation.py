@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
+from cl_bench.harness.errors import UsageError
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.measure.evaluation import (
@@ -17,6 +20,8 @@ from cl_bench.harness.measure.evaluation import (
     fixed_rows,
     no_trace,
     with_system_prompt,
+    with_worked_examples,
+    worked_examples,
 )
 from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.harness.models.chat_model import ChatModel
@@ -120,6 +125,39 @@ def test_system_prompt_comes_first_and_replaces_the_examples_own(tiny_model: Cha
     sampler = ScriptedSampler([("0", "eos")])
     evaluate_task(tiny_model, ToyTask(), toy_examples(1), sampler, SETTINGS, system_prompt="be brief")
     assert "be brief" in tiny_model.tokenizer.decode(list(sampler.prompts[0].ids))
+
+
+def test_worked_examples_are_turns_after_the_system_turn() -> None:
+    asked = Example("toy", "q", ({"role": "system", "content": "be brief"}, {"role": "user", "content": "1+1?"}))
+    worked = [
+        Example("toy", "w", ({"role": "user", "content": "2+2?"},), demonstration="sum 4"),
+        Example("toy", "v", ({"role": "user", "content": "3+3?"},), demonstration="sum 6"),
+    ]
+    (row,) = with_worked_examples([asked], worked)
+    assert [(turn["role"], turn["content"]) for turn in row.messages] == [
+        ("system", "be brief"),
+        ("user", "2+2?"),
+        ("assistant", "sum 4"),
+        ("user", "3+3?"),
+        ("assistant", "sum 6"),
+        ("user", "1+1?"),
+    ]
+    assert row.question == "1+1?"
+    assert row.key == asked.key
+    assert with_worked_examples([asked], []) == [asked]
+
+
+def test_worked_examples_are_training_rows_with_a_demonstration() -> None:
+    class Trained(ToyTask):
+        def train(self) -> Sequence[Example]:
+            rows = toy_examples(6)
+            return [replace(row, demonstration=None if place % 2 else "sum") for place, row in enumerate(rows)]
+
+    assert worked_examples(Trained(), 0) == []
+    assert len(worked_examples(Trained(), 2)) == 2
+    assert all(row.demonstration for row in worked_examples(Trained(), 3))
+    with pytest.raises(UsageError, match=r"evaluation\.shots is 4, but task toy has 3"):
+        worked_examples(Trained(), 4)
 
 
 def test_prompts_are_rendered_once_for_several_models(tiny_model: ChatModel) -> None:
