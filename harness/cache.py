@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -152,13 +153,18 @@ class Cache:
 
     def get_jsonl(self, kind: str, key: CacheKey) -> list[Any] | None:
         """The stored rows, or None."""
+        path = self.path(kind, key)
         try:
-            header_line, _, body = self.path(kind, key).read_text(encoding="utf-8").partition("\n")
+            header_line, _, body = path.read_text(encoding="utf-8").partition("\n")
             header = json.loads(header_line)
-            intact = header["sha256"] == _text_hash(body) and header["key"] == key.as_dict()
-            return [json.loads(line) for line in body.splitlines()] if intact else None
+            if header["sha256"] != _text_hash(body) or header["key"] != key.as_dict():
+                return None
+            rows = [json.loads(line) for line in body.splitlines()]
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        with contextlib.suppress(OSError):  # a cache that is read-only, or pruned by another process
+            os.utime(path)  # pruning removes what was not used for longest
+        return rows
 
     def put_jsonl(self, kind: str, key: CacheKey, rows: Iterable[Any]) -> None:
         """Store rows of JSON values. Raises ``StoreError`` where the folder cannot be written."""

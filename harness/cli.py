@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from cl_bench.harness.cli_cache import cache_app
 from cl_bench.harness.cli_data import data_app
 from cl_bench.harness.cli_errors import exit_code
 from cl_bench.harness.cli_extensions import new_app, validate_app
@@ -56,6 +57,7 @@ def _root(
     pass
 
 
+app.add_typer(cache_app, name="cache")
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(new_app, name="new")

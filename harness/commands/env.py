@@ -30,6 +30,8 @@ def environment_report() -> dict[str, Any]:
 
     from cl_bench import __version__
     from cl_bench.harness.cache import cache_root
+    from cl_bench.harness.cache_contents import kinds
+    from cl_bench.harness.commands.cache import size_text
     from cl_bench.harness.manifest import environment
 
     cuda = torch.cuda.is_available()
@@ -39,6 +41,7 @@ def environment_report() -> dict[str, Any]:
         "device": torch.cuda.get_device_name(0) if cuda else "cpu",
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "cache": str(cache_root()),
+        "cache_sizes": {kind.name: size_text(kind.size) for kind in kinds(cache_root())},
         "variables": {
             name: value
             for name, value in sorted(os.environ.items())

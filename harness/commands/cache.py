@@ -1,0 +1,60 @@
+"""``cl-bench cache``: what the cache holds, and pruning it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cl_bench.harness.cache import cache_root
+from cl_bench.harness.cache_contents import entries, kinds, parse_age, parse_size, prunable, remove
+from cl_bench.harness.commands.execution import print_json
+from cl_bench.harness.errors import UsageError
+
+
+def list_command(json: bool) -> int:
+    """Print the cache's folders with their sizes."""
+    root = cache_root()
+    found = kinds(root)
+    if json:
+        rows = [{"kind": kind.name, "files": kind.entries, "bytes": kind.size, "computed": kind.computed}
+                for kind in found]  # fmt: skip
+        print_json({"cache": str(root), "kinds": rows})
+        return 0
+    print(root)
+    for kind in found:
+        remark = "" if kind.computed else "  fetched, never pruned"
+        print(f"  {kind.name:<14}{kind.entries:>7} files  {size_text(kind.size):>9}{remark}")
+    if not found:
+        print("  empty")
+    return 0
+
+
+def prune_command(
+    only: Sequence[str], older_than: str | None, max_size: str | None, everything: bool, dry_run: bool, json: bool
+) -> int:
+    """Remove computed entries.
+
+    Raises:
+        UsageError: Nothing says what may go, or a value or kind is unknown.
+    """
+    if not (older_than or max_size or everything):
+        raise UsageError("nothing says what may go", hint="--older-than 30d, --max-size 2GB, or --all")
+    age = parse_age(older_than) if older_than else None
+    size = 0 if everything else parse_size(max_size) if max_size else None
+    found = entries(cache_root(), only or None)
+    chosen = prunable(found, age, size)
+    freed = sum(entry.size for entry in chosen) if dry_run else remove(chosen)
+    left = sum(entry.size for entry in found) - freed
+    if json:
+        print_json({"removed": len(chosen), "bytes": freed, "left_bytes": left, "dry_run": dry_run})
+    else:
+        verb = "would remove" if dry_run else "removed"
+        print(f"{verb} {len(chosen)} of {len(found)} entries, {size_text(freed)}; {size_text(left)} left")
+    return 0
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: ``12.3 MB``."""
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} B"
