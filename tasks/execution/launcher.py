@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 
-from cl_bench.tasks.execution import kernel
+from cl_bench.tasks.execution import kernel, seccomp
 from cl_bench.tasks.execution.processes import process_table, threads_of_user
 from cl_bench.tasks.execution.supervisor import Supervisor
 
@@ -88,6 +88,7 @@ def _become_program(folder: str, limits: dict[str, float], text: str, fence_by: 
             continue
     if _LINUX:
         kernel.give_up_privileges()
+        seccomp.refuse_system_calls()
     if fence_by and (version := kernel.landlock_version()):
         kernel.landlock(folder, version)
     os.dup2(output, 1)
