@@ -16,7 +16,7 @@ from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import canonical_json, content_hash, plain, write_text
 from cl_bench.tasks.base import Example
 
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 """Part of every key; raised when what is stored, or how it is computed, changes."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -13,7 +14,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.distributed import world_size
 from cl_bench.harness.errors import StoreError
@@ -22,6 +23,9 @@ from cl_bench.harness.run_directory import MANIFEST
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import State, Store
 from cl_bench.tasks.code_execution import available_isolation
+
+if TYPE_CHECKING:
+    from cl_bench.harness.models.chat_model import ChatModel
 
 MANIFEST_VERSION = 1
 PACKAGES = (
@@ -57,6 +61,7 @@ class ManifestRecorder:
             "process": os.getpid(),
             "execution": plain(execution),
             "environment": environment(),
+            "prompts": None,
             "code_isolation": asdict(available_isolation()) if execution.allow_code else None,
         }
         self._sessions.append(self._session)
@@ -72,6 +77,16 @@ class ManifestRecorder:
             seconds = self._session["phase_seconds"]
             seconds[name] = round(seconds.get(name, 0.0) + time.monotonic() - begun, 3)
             self._write()
+
+    def prompts(self, model: ChatModel) -> None:
+        """Record what renders prompts: hash of the chat template, reasoning switch, start token, end tokens."""
+        template = str(model.tokenizer.chat_template)
+        self._session["prompts"] = {
+            "chat_template_sha256": hashlib.sha256(template.encode()).hexdigest(),
+            "thinking": model.thinking,
+            "start_token": model.tokenizer.bos_token if model.begins_prompts else None,
+            "end_ids": sorted(model.end_ids),
+        }
 
     def end(self, state: State) -> None:
         """Close the session and write it."""

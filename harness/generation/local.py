@@ -52,6 +52,7 @@ class LocalSampler(Sampler):
             autocast: Compute format of the forward passes; None is the weights' own (fp32).
         """
         self._chat = model
+        self._ends = model.end_ids
         self._autocast = autocast
         self.context_length = model.context_length
 
@@ -142,7 +143,7 @@ class LocalSampler(Sampler):
                 continue
             row.ids.append(token)
             row.logprobs.append(logprob)
-            if token == self._chat.end_id:
+            if token in self._ends:
                 row.ended = "eos"
             elif settings.stop and self._stopped(row, settings.stop):
                 row.ended = "stop"

@@ -44,6 +44,16 @@ class ChatModel:
         return int(self.tokenizer.eos_token_id)
 
     @property
+    def end_ids(self) -> frozenset[int]:
+        """Ids that end a sampled answer: ``end_id`` and what the model's generation configuration names.
+
+        Many instruction-tuned models end a turn with another token than the one that the tokenizer calls its end.
+        """
+        named = getattr(getattr(self.model, "generation_config", None), "eos_token_id", None)
+        further = named if isinstance(named, list | tuple) else [named]
+        return frozenset((self.end_id, *(int(token) for token in further if token is not None)))
+
+    @property
     def pad_id(self) -> int:
         """Id used for padding; the end token where the tokenizer declares none."""
         pad = self.tokenizer.pad_token_id
@@ -51,7 +61,19 @@ class ChatModel:
 
     def prompt_ids(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Ids of the rendered chat up to where the assistant's answer begins."""
-        return tuple(self.tokenizer(self.render(messages), add_special_tokens=False)["input_ids"])
+        return self.text_ids(self.render(messages))
+
+    @property
+    def begins_prompts(self) -> bool:
+        """Whether prompts begin with a start token."""
+        start = self.tokenizer.bos_token_id
+        return start is not None and self.prompt_ids([{"role": "user", "content": "?"}])[:1] == (start,)
+
+    def text_ids(self, text: str) -> tuple[int, ...]:
+        """Ids of a prompt's text with exactly one start token, where the tokenizer has prompts begin with one."""
+        start = self.tokenizer.bos_token
+        special = not (start and text.startswith(start))
+        return tuple(self.tokenizer(text, add_special_tokens=special)["input_ids"])
 
     def render(self, messages: Sequence[Message], open_answer: bool = False) -> str:
         """The chat as text.

@@ -146,3 +146,17 @@ def test_global_seed_is_restored() -> None:
     with preserved_rng(), global_seed(3):
         assert torch.equal(first, torch.rand(1))
     assert torch.equal(before[0], torch.get_rng_state()) and before[1] == random.getstate()
+
+
+def test_a_second_end_token_of_the_model_ends_an_answer_too() -> None:
+    """Chat models often end a turn with another token than the tokenizer's end."""
+    chat = tiny_model(0)
+    (row, *_) = prompts(1)
+    plain = LocalSampler(chat).generate([row], GenerationSettings(12))[0]
+    second = plain.ids[3]
+    assert chat.end_ids == {chat.end_id}
+    chat.model.generation_config.eos_token_id = [chat.end_id, second]
+    assert chat.end_ids == {chat.end_id, second}
+    cut = LocalSampler(chat).generate([row], GenerationSettings(12))[0]
+    assert cut.ids == plain.ids[: plain.ids.index(second) + 1]
+    assert cut.ended == "eos"
