@@ -25,6 +25,8 @@ DONE = "done.json"
 ADAPTATION = "adaptation.json"
 SHIFT = "shift.json"
 COLLAPSE = "collapse.json"
+COST = "cost.json"
+EVALUATION_COST = "eval/cost.json"
 CONTAMINATION = "contamination.json"
 MID = "mid"
 STAGES = "stages"
@@ -144,6 +146,10 @@ class RunView:
     def shifts(self) -> dict[str, dict[str, Any]]:
         """Content of ``shift.json`` by stage, where it was measured."""
         return self._by_stage(SHIFT)
+
+    def evaluation_costs(self) -> dict[str, dict[str, Any]]:
+        """What evaluating each finished row took: ``generated_tokens, computed_tokens, flops``."""
+        return self._by_stage(EVALUATION_COST)
 
     def samples(self, row: str, column: str) -> Iterator[dict[str, Any]]:
         """Rows of one cell's ``samples.jsonl``.

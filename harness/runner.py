@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
+from cl_bench.harness.code_leave import check_code_leave
 from cl_bench.harness.components import Components
 from cl_bench.harness.context import RunContext
 from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError, UsageError
@@ -21,9 +22,12 @@ from cl_bench.harness.measure import contamination_scores
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.contamination import EvaluatedItems
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
-from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_cost import evaluation_cost, run_cost
 from cl_bench.harness.measure.run_evaluation import RunEvaluator, cell_of
-from cl_bench.harness.measure.run_shift import ShiftMeter
+from cl_bench.harness.measure.run_metrics import run_metrics
+from cl_bench.harness.measure.shift.contexts import PromptSets
+from cl_bench.harness.measure.shift.panel import ShiftMeter
+from cl_bench.harness.measure.shift.responses import Responses
 from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
@@ -33,13 +37,16 @@ from cl_bench.harness.run_directory import (
     ADAPTATION,
     CHECKPOINT,
     COLLAPSE,
+    COST,
     DONE,
+    EVALUATION_COST,
     MATRIX,
     METRICS,
     REPORT,
     SCHEMA_VERSION,
     SHIFT,
     WITHIN,
+    load_run,
     read_matrix,
     stage_folder,
 )
@@ -49,7 +56,8 @@ from cl_bench.harness.stage_data import make_stage, training_rows
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.harness.store import State, Store
 from cl_bench.methods.base import Adaptation, Progress, Stage
-from cl_bench.tasks.base import Task
+from cl_bench.methods.training.trained import TrainedRow
+from cl_bench.tasks.base import Example, Task
 
 _STATE = "state"
 _CELLS = "eval/cells.json"
@@ -112,11 +120,15 @@ class _Run:
     def _prepare(self) -> None:
         options = data_options(self.spec.data, self.execution)
         self.tasks = {task.name: self.registry.task(task.name, options) for task in self.spec.tasks}
+        # A resumed run comes by here alone; what a new one leaves out was said when it was planned.
+        check_code_leave(self.tasks.values(), self.spec.suite, self.execution.allow_code, note=lambda _: None)
         self.evaluator = RunEvaluator(self.spec, self.tasks, options, self.cache)
-        self.items = EvaluatedItems(self.evaluator.items())
+        items = self.evaluator.items()
+        self.items = EvaluatedItems(items)
         self.matrix = Matrix(self.evaluator.columns())
-        columns = [item for item in self.evaluator.task_columns if item.column.kind == "sequence"]
-        self.shift = ShiftMeter(self.spec, columns)
+        sets = PromptSets(self.spec, self.evaluator.task_columns, items, options, self._stage_rows)
+        learned = list(learned_columns(self.spec).values())
+        self.shift = ShiftMeter(self.spec, learned, sets, self._responses, self.cache, self.models.base_fingerprint)
 
     def carry_out(self) -> RunResult:
         state: State = "failed"
@@ -149,8 +161,10 @@ class _Run:
             self._read_row(0, BASE_ROW)
             return
         self.store.reset_stage(0, BASE_ROW)
+        model = self.models.base()
+        self.manifest.prompts(model)
         with self._phase(BASE_ROW, "evaluate"):
-            self._evaluate(0, BASE_ROW, self.models.base(), self.models.base_fingerprint())
+            self._evaluate(0, BASE_ROW, model, self.models.base_fingerprint())
         self.store.write_json(self._in_stage(0, BASE_ROW, "model.json"), self.spec.model.model_dump(mode="json"))
         self.store.finish_stage(0, BASE_ROW)
         self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
@@ -166,6 +180,7 @@ class _Run:
             self._refuse_orphans(index, name)
             # After a resume the weights come from the checkpoint; both are fp32, so they are the same bits.
             student = student or self.models.after_stage(index - 1)
+            self.manifest.prompts(student)
             try:
                 self._stage(index, name, parts, student)
             except DivergedError as error:
@@ -215,7 +230,7 @@ class _Run:
         with self._phase(name, "evaluate"):
             self._evaluate(index, name, student)
         with self._phase(name, "shift"):
-            self._shift(index, name, student)
+            self._shift(index, name, student, context.ledger.trained)
         self.store.finish_stage(index, name)
         if self.execution.keep_checkpoints == "last" and index > 1:
             self.store.drop_checkpoint(index - 1, planned_stages(self.spec)[index - 2][0])
@@ -256,6 +271,8 @@ class _Run:
         # A stage's row lies in the stage itself, so that the matrix can always be put together again.
         cells = {column: asdict(self.matrix.cell(name, column)) for column in results}
         self.store.write_json(self._in_stage(index, name, _CELLS), cells)
+        cost = evaluation_cost(results.values(), model.parameter_count())
+        self.store.write_json(self._in_stage(index, name, EVALUATION_COST), cost)
         self._flag_collapse(index, name, {column: shares(result.samples) for column, result in results.items()})
 
     def _flag_collapse(self, index: int, name: str, now: dict[str, dict[str, float]]) -> None:
@@ -280,11 +297,20 @@ class _Run:
         self.store.write_json(f"{folder}/results.json", result.results_json())
         self.store.write_jsonl(f"{folder}/samples.jsonl", result.samples)
 
-    def _shift(self, index: int, name: str, student: ChatModel) -> None:
+    def _shift(self, index: int, name: str, student: ChatModel, trained: Sequence[TrainedRow]) -> None:
         base = self.models.after_stage(0, frozen=True)
         previous = base if index == 1 else self.models.after_stage(index - 1, frozen=True)
-        shift = self.shift.measure(index, base, previous, student, learned_columns(self.spec)[name])
+        shift = self.shift.measure(index, base, previous, student, trained)
         self.store.write_json(self._in_stage(index, name, SHIFT), shift, schema="shift")
+
+    def _stage_rows(self, index: int) -> Sequence[Example]:
+        name, parts = planned_stages(self.spec)[index - 1]
+        return make_stage(self.spec, index, name, parts, self.tasks).examples
+
+    def _responses(self, index: int) -> Responses:
+        name = (BASE_ROW, *learned_columns(self.spec))[index]
+        folder = self._in_stage(index, name, "eval")
+        return {c.name: self.store.read_jsonl(f"{folder}/{c.name}/samples.jsonl") for c in self.matrix.columns}
 
     def _read_row(self, index: int, name: str) -> None:
         for column, cell in self.store.read_json(self._in_stage(index, name, _CELLS)).items():
@@ -307,6 +333,8 @@ class _Run:
         metrics = run_metrics(self.matrix, learned_columns(self.spec))
         self.store.write_json(METRICS, metrics, schema="metrics")
         contamination_scores.write_run(self.store)
+        cost = run_cost(load_run(self.store.directory, verify=False), metrics)
+        self.store.write_json(COST, cost, schema="cost")
         self.store.status(state, stage=None, phase=None)
         with self._phase("", "report"):
             self.store.write_bytes(HEATMAP, heatmap(self.store.directory))

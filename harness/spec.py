@@ -17,7 +17,7 @@ from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
 from cl_bench.methods.base import Precision
 from cl_bench.tasks.sources.base import DataOptions, OptionOrder
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Raised when the same spec would give other numbers than before; part of the hash."""
 
 EvaluationSplit = Literal["test", "dev"]
@@ -225,8 +225,10 @@ class RunSpec(_Spec):
         return self.data.source
 
     def hash_payload(self) -> dict[str, Any]:
-        """What the digest covers: the whole spec except where model files lie."""
+        """What the digest covers: the whole spec except where model files lie and what is said about rows."""
         payload = self.model_dump(mode="json")
+        for task in payload["tasks"]:
+            del task["remarks"]
         for role in ("model", "aligner"):
             if payload[role] is not None:
                 del payload[role]["source"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from cl_bench.harness.measure.contamination_scores import clean_metrics
 from cl_bench.harness.measure.matrix import Cell, Column, ColumnKind, Matrix
-from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_metrics import METRICS_VERSION, run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, method_label
 from cl_bench.harness.spec import RunSpec
@@ -19,24 +19,6 @@ GROUPS: tuple[tuple[ColumnKind, str], ...] = (
     ("ood", "Out of distribution"),
     ("retention", "Retention"),
 )
-METRICS: dict[str, tuple[str, str]] = {
-    "acquisition": ("acquisition", "score on each task right after learning it, mean over stages"),
-    "gain": ("gain", "acquisition minus the untouched model's score"),
-    "retention": ("retention", "mean of the retention benchmarks after the last stage"),
-    "retention_above_chance": ("retention above chance", "retention with guessing at 0 and perfection at 100"),
-    "retention_change": ("retention change", "retention minus the untouched model's"),
-    "average_accuracy": ("average accuracy", "mean over tasks after the last stage"),
-    "average_incremental_accuracy": ("average incremental accuracy", "mean over stages of the mean over tasks so far"),
-    "backward_transfer": ("backward transfer (BWT)", "score at the end minus score when learned, earlier tasks"),
-    "forward_transfer": ("forward transfer (FWT)", "score just before learning minus the untouched model's"),
-    "forgetting": ("forgetting", "best earlier score minus final score, earlier tasks; negative: still improving"),
-    "forgetting_since_learned": ("forgetting since learned", "the same, best score from learning on"),
-}
-"""Label and short definition of each metric in ``metrics.json``."""
-SIGNED = frozenset(
-    {"gain", "retention_change", "backward_transfer", "forward_transfer", "forgetting", "forgetting_since_learned"}
-)
-"""Metrics that are differences; the others are levels."""
 LAB_SENTENCE = (
     "Lab numbers show whether a mechanism appears in a small generated world; they are no benchmark scores of a "
     "language model."
@@ -85,9 +67,26 @@ def provenance(spec: RunSpec) -> str:
         parts.append(f"lab version {spec.lab_version}")
     if spec.evaluation.split != "test":
         parts.append(f"evaluated on {spec.evaluation.split} rows")
+    parts += _prompts(spec)
     if spec.limit is not None:
         parts.append(f"PARTIAL: at most {spec.limit} rows a stage and a task")
     return ", ".join(parts)
+
+
+def _prompts(spec: RunSpec) -> list[str]:
+    """What makes this run's prompts others than the tasks' own, and which form of the data answers refer to."""
+    evaluation, found = spec.evaluation, []
+    if evaluation.system_prompt is not None:
+        found.append(f"system prompt {evaluation.system_prompt!r:.40}")
+    if evaluation.shots:
+        found.append(f"{evaluation.shots} worked examples")
+    if spec.model.thinking is not None:
+        found.append(f"thinking {'on' if spec.model.thinking else 'off'}")
+    if spec.data.option_order != "permuted":
+        found.append(f"options {spec.data.option_order}")
+    sets = {task.name: task.identity.get("test_set") for task in spec.tasks}
+    found += [f"{name} tested on {one['name']}" for name, one in sets.items() if one and one.get("name")]
+    return found
 
 
 def _step(spec: RunSpec) -> str:
@@ -100,9 +99,10 @@ def _step(spec: RunSpec) -> str:
 
 
 def metrics_of(view: RunView) -> Mapping[str, Any]:
-    """``metrics.json``, or the same from the matrix of a run that has not ended; ``clean``: some on clean items."""
+    """``metrics.json``, or the same from the matrix where it is absent or older; ``clean``: some on clean items."""
     clean = clean_metrics(view.directory)
-    found = view.metrics or run_metrics(view.matrix, learned_columns(view.spec))
+    current = view.metrics.get("schema_version") == METRICS_VERSION
+    found = view.metrics if current else run_metrics(view.matrix, learned_columns(view.spec))
     return {**found, "clean": clean} if clean else found
 
 
@@ -157,20 +157,6 @@ def _reasons(matrix: Matrix, columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(f"{MISSING} {', '.join(names)} {reason}" for reason, names in by_reason.items())
 
 
-def metrics_grid(metrics: Mapping[str, Any]) -> Grid:
-    """The run's metrics with their definitions; where there is no value, why."""
-    rows = []
-    for name, (label, definition) in METRICS.items():
-        if name in metrics.get("clean", {}):
-            clean = metrics["clean"][name]
-            rows.append((f"{label}, clean items", percent(clean["value"], name in SIGNED), clean["reason"]))
-        found = metrics["metrics"].get(name, {"value": None, "reason": "not computed by this version"})
-        remark = found.get("reason", "")
-        rows.append((label, percent(found["value"], name in SIGNED), remark if found["value"] is None else
-                     "; ".join(part for part in (definition, remark) if part)))  # fmt: skip
-    return Grid("Metrics (%)", ("metric", "value", "meaning"), tuple(rows))
-
-
 def stages_grid(view: RunView, metrics: Mapping[str, Any]) -> Grid | None:
     """What each stage learned, moved and cost; None for a run without stages."""
     adaptations, shifts = view.adaptations(), view.shifts()
@@ -188,7 +174,7 @@ def stages_grid(view: RunView, metrics: Mapping[str, Any]) -> Grid | None:
               "sampled tok", "FLOP")  # fmt: skip
     notes = ["ret. change: retention minus the untouched model's. sampled tok: generated by aligner or student."]
     if shifts:
-        kl = "from the untouched model to this stage, per token, on its own samples for the stage's task"
+        kl = "from the untouched model to this stage, per token, on its own answers to dev prompts of the stage's task"
         notes.append(f"KL: forward, {kl}.")
     return Grid("Stages", header, tuple(rows), tuple(notes)) if rows else None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from cl_bench.harness.files import read_json
 from cl_bench.harness.measure.matrix import Column, Matrix
+from cl_bench.harness.measure.statistics.intervals import BOOTSTRAP_ITEMS, WILSON_ITEMS
 from cl_bench.harness.run_directory import RunView
 from cl_bench.reports.content import MISSING, Grid, ordered, percent
 
@@ -16,11 +18,13 @@ BASELINES: dict[str, str] = {
     "middle_value": "middle value",
 }
 """Labels of a column's baselines (``cl_bench.tasks.baselines``)."""
+_SAMPLED = re.compile(r"(avg|maj|pass)@\d+,none")
 _NOTES = (
     "chance: one over the number of options. majority letter: always the most frequent answer of the training rows. "
     "middle value: a middle one of numeric options, chance elsewhere.",
     "question hidden: the model's own score when it sees the options alone.",
 )
+_FEW_ITEMS = (f"No interval for fewer than {BOOTSTRAP_ITEMS} items (avg) or {WILSON_ITEMS} items (maj, pass).",)
 
 
 def baselines_grid(matrix: Matrix) -> Grid | None:
@@ -43,7 +47,7 @@ def _hidden(matrix: Matrix, row: str, column: Column) -> float | None:
 
 
 def sampled_grids(view: RunView) -> list[Grid]:
-    """Scores of sampled answers with 95 % intervals, a grid a metric; none where only greedy answers were asked for."""
+    """Scores of sampled answers and their 95 % intervals, a grid a metric; none without sampled answers."""
     found = {
         row: {column.name: _sampled(view, row, column.name) for column in view.matrix.columns} for row in view.stages
     }
@@ -52,7 +56,8 @@ def sampled_grids(view: RunView) -> list[Grid]:
     for metric in metrics:
         columns = [c.name for c in view.matrix.columns if any(metric in cells[c.name] for cells in found.values())]
         rows = tuple((row, *(cells[name].get(metric, MISSING) for name in columns)) for row, cells in found.items())
-        grids.append(Grid(f"{metric} of sampled answers (%)", ("after", *columns), rows))
+        bare = any("[" not in cell for _, *cells in rows for cell in cells if cell != MISSING)
+        grids.append(Grid(f"{metric} of sampled answers (%)", ("after", *columns), rows, _FEW_ITEMS if bare else ()))
     return grids
 
 
@@ -63,10 +68,12 @@ def _sampled(view: RunView, row: str, column: str) -> dict[str, str]:
     document: Mapping[str, Any] = read_json(path)
     scores = next(iter(document["results"].values()))
     intervals = document.get("intervals", {})
-    names = [name for name in intervals if "@" in name]
-    return {name: _with_interval(scores.get(f"{name},none"), intervals[name]) for name in names}
+    names = [key.removesuffix(",none") for key in scores if _SAMPLED.fullmatch(key)]
+    return {name: _with_interval(scores[f"{name},none"], intervals.get(name)) for name in names}
 
 
-def _with_interval(value: float | None, interval: list[float]) -> str:
+def _with_interval(value: float | None, interval: list[float] | None) -> str:
+    if interval is None:
+        return percent(value)
     low, high = (percent(bound) for bound in interval)
     return f"{percent(value)} [{low}, {high}]"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cl_bench.harness.measure.run_cost import run_cost
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, load_run
-from cl_bench.reports import contamination, content, evaluated, generated
+from cl_bench.reports import contamination, content, evaluated, generated, items
 from cl_bench.reports.content import Grid
+from cl_bench.reports.cost import cost_grid
+from cl_bench.reports.intervals import interval_grids
+from cl_bench.reports.metrics import metrics_grid
 from cl_bench.reports.plots import HEATMAP
-
-SHIFTS = {
-    "forward_kl": "Forward KL, base to stage, on the base's samples for each task's prompts",
-    "reverse_kl": "Reverse KL, stage to base, on the stage's own samples",
-}
-"""Parts of ``shift.json`` that are tabulated by task."""
+from cl_bench.reports.shift import shift_grids
 
 
 def render_report(directory: Path) -> str:
@@ -45,11 +44,15 @@ def markdown(view: RunView) -> str:
         parts.append(f"![matrix]({HEATMAP})")
     for optional in (
         content.strict_grid(view.matrix),
+        *interval_grids(view),
         evaluated.baselines_grid(view.matrix),
         *evaluated.sampled_grids(view),
-        content.metrics_grid(metrics),
+        metrics_grid(metrics),
+        items.items_grid(view),
+        *items.recovery_grids(view),
         *contamination.contamination_grids(view),
         content.stages_grid(view, metrics),
+        cost_grid(run_cost(view, metrics)),
         generated.data_generation_grid(view),
         generated.teacher_grid(view),
     ):
@@ -76,23 +79,8 @@ def _bullets(sentences: Iterable[str]) -> str:
 
 
 def _shift(view: RunView) -> list[str]:
-    shifts = view.shifts()
-    if not shifts:
-        return []
-    parts = ["## Distribution shift", "Nats per token (token means), between the untouched model and each stage."]
-    for name, title in SHIFTS.items():
-        columns = list(dict.fromkeys(column for found in shifts.values() for column in found.get(name, {})))
-        rows = tuple(
-            (stage, *(_nats(found.get(name, {}).get(column)) for column in columns)) for stage, found in shifts.items()
-        )
-        if columns:
-            parts += [f"### {title}", *_grid(Grid("", ("stage", *columns), rows))]
-    return parts
-
-
-def _nats(measured: Mapping[str, Any] | None) -> str:
-    value = measured.get("token_mean") if measured else None
-    return content.MISSING if value is None else f"{value:.4f}"
+    parts = [part for grid in shift_grids(view) for part in (f"### {grid.title}", *_grid(grid))]
+    return ["## Distribution shift", *parts] if parts else []
 
 
 def _settings(view: RunView) -> list[str]:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
+from cl_bench.harness.compare.estimates import OverSeeds, over_seeds
 from cl_bench.harness.errors import NotComparableError, UsageError
 from cl_bench.harness.measure.matrix import Cell, Matrix
-from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView
-from cl_bench.reports.content import METRICS, metrics_of
-
-
-@dataclass(frozen=True, slots=True)
-class OverSeeds:
-    """One metric over seeds.
-
-    Attributes:
-        values: Each seed's value, or None.
-        mean: Their mean; None where one is missing.
-        deviation: Standard deviation (n - 1); None for one seed or where a value is missing.
-    """
-
-    values: tuple[float | None, ...]
-    mean: float | None
-    deviation: float | None
+from cl_bench.reports.content import metrics_of
+from cl_bench.reports.metrics import METRICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +49,6 @@ def summarise_seeds(views: Sequence[RunView]) -> SeedSummary:
     found = [metrics_of(view)["metrics"] for view in ordered]
     measures = {name: over_seeds([run.get(name, {}).get("value") for run in found]) for name in METRICS}
     return SeedSummary(ordered, matrix, run_metrics(matrix, learned_columns(ordered[0].spec)), measures)
-
-
-def over_seeds(values: Sequence[float | None]) -> OverSeeds:
-    """Mean and standard deviation of a metric's values; none where one is missing."""
-    present = [value for value in values if value is not None]
-    complete = len(present) == len(values)
-    return OverSeeds(
-        tuple(values),
-        fmean(present) if present and complete else None,
-        stdev(present) if complete and len(present) > 1 else None,
-    )
 
 
 def mean_matrix(matrices: Sequence[Matrix]) -> Matrix:

@@ -12,6 +12,8 @@ from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, load_run
 from cl_bench.reports import content, evaluated, generated
 from cl_bench.reports.content import Grid
+from cl_bench.reports.items import seeds_items_grid
+from cl_bench.reports.metrics import METRICS, SIGNED, metrics_grid
 from cl_bench.reports.seeds import SeedSummary, summarise_seeds
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def render_run(directory: Path, width: int | None = None) -> str:
     optional = (content.stages_grid(view, metrics), generated.data_generation_grid(view), generated.teacher_grid(view))
     guesses = evaluated.baselines_grid(view.matrix)
     grids += [*([guesses] if guesses else []), *evaluated.sampled_grids(view)]
-    grids += [content.metrics_grid(metrics), *(grid for grid in optional if grid is not None)]
+    grids += [metrics_grid(metrics), *(grid for grid in optional if grid is not None)]
     return _page(content.headline(view), grids, _footer(view), width)
 
 
@@ -56,17 +58,18 @@ def render_seeds(directories: Sequence[Path], width: int | None = None) -> str:
     title = f"{content.headline(first).rpartition(', seed')[0]}, mean of seeds {seeds}"
     grids = content.matrix_grids(summary.matrix, learned_columns(first.spec), summary.metrics)
     footer = [content.provenance(first.spec), *_lab(first)]
-    return _page(title, [*grids, seeds_grid(summary)], footer, width)
+    items = seeds_items_grid(summary.views)
+    return _page(title, [*grids, seeds_grid(summary), *([items] if items else [])], footer, width)
 
 
 def seeds_grid(summary: SeedSummary) -> Grid:
     """Each metric's mean, spread and values over seeds."""
     rows = [
         (
-            content.METRICS[name][0],
-            content.percent(found.mean, name in content.SIGNED),
+            METRICS[name][0],
+            content.percent(found.mean, name in SIGNED),
             content.percent(found.deviation),
-            "  ".join(content.percent(value, name in content.SIGNED) for value in found.values),
+            "  ".join(content.percent(value, name in SIGNED) for value in found.values),
         )
         for name, found in summary.measures.items()
     ]

@@ -9,11 +9,12 @@ from cl_bench.harness.conformance.check import Check
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import read_json, read_jsonl
-from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import (
     ADAPTATION,
     CONTAMINATION,
+    COST,
     DONE,
     MANIFEST,
     MATRIX,
@@ -33,6 +34,8 @@ _SCHEMAS = {
     DONE: "done",
     "results.json": "results",
     CONTAMINATION: "contamination",
+    COST: "cost",
+    "recovery.json": "recovery",
 }
 _TOLERANCE = 1e-9
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.errors import UsageError
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
-from cl_bench.harness.measure.intervals import wilson
 from cl_bench.harness.measure.sampled import Sampling, sampled_answers
+from cl_bench.harness.measure.statistics.intervals import wilson
 from cl_bench.harness.measure.task_result import TaskResult, answer_row, counts_of
 from cl_bench.harness.seeds import preserved_rng
 from cl_bench.tasks.base import Example, Message, Task
@@ -149,7 +149,12 @@ def evaluate_together(
             result = results[item.name] = _result(item, prompts[place], answers, settings)
             if sampling is not None:
                 drawn = _sampled(item, result.samples, prompts[place], sampler, settings, sampling)
-                result.add_sampled(drawn, sampling)
+                result.add_sampled(drawn, sampling, votes=not item.task.executes_code)
+                result.computed_tokens += sum(
+                    len(ids) + row["tokens"]
+                    for ids, rows in zip(prompts[place], drawn, strict=True)
+                    for row in rows or ()
+                )
     seconds, total = perf_counter() - began, sum(len(item.examples) for item in items)
     for item in items:
         results[item.name].seconds = seconds * len(item.examples) / max(total, 1)
@@ -165,7 +170,7 @@ def _result(
     rows = zip(item.examples, prompts, answers, strict=True)
     samples = [_sample(item.task, example, prompt_hash(ids), answer) for example, ids, answer in rows]
     counts = counts_of(samples)
-    values = rates(counts)
+    values, interval = rates(counts), wilson(counts["correct"], counts["n"])
     return TaskResult(
         task=item.task.name,
         metric=item.task.primary_metric,
@@ -174,10 +179,13 @@ def _result(
         chance=item.task.chance,
         counts=counts,
         values=values,
-        intervals={"accuracy": wilson(counts["correct"], counts["n"])} if counts["n"] else {},
+        intervals={"accuracy": interval} if interval is not None else {},
         samples=samples,
         version=item.task.version,
         tokens=sum(len(answer.ids) for answer in answers if answer is not None),
+        computed_tokens=sum(
+            len(ids) + len(answer.ids) for ids, answer in zip(prompts, answers, strict=True) if answer is not None
+        ),
         settings={
             "max_new_tokens": settings.max_new_tokens,
             "temperature": settings.temperature,
@@ -228,6 +236,8 @@ def _prompt_ids(model: ChatModel, example: Example, system_prompt: str | None, c
 
 def _sample(task: Task, example: Example, prompt: str, completion: Completion | None) -> dict[str, Any]:
     row: dict[str, Any] = {"task": task.name, "id": example.id, "prompt_hash": prompt}
+    if example.choices:
+        row["options"] = len(example.choices)
     if completion is None:
         empty = {"response": None, "correct": None, "parsed": None, "format_ok": None, "tokens": 0}
         return row | empty | {"ended": "skipped"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.measure.loglikelihood import loglikelihoods
+from cl_bench.tasks.scoring.reading import without_thoughts
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
@@ -29,11 +30,16 @@ class RowRecord:
 
     Attributes:
         tokens: Tokens generated.
+        computed: Tokens that went through the model: contexts with continuations, prompts with answers.
         ended: How the completion ended; "skipped" where a request does not fit the model's context.
+        response: The whole answer, of which lm-eval is given what follows a reasoning block; None for a request whose
+            answer is not generated.
     """
 
     tokens: int = 0
+    computed: int = 0
     ended: str | None = None
+    response: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +114,10 @@ class SamplerLM:
         """Token ids; a text that begins with the start token gets no second one."""
         key = (string, add_special_tokens)
         if key not in self._encoded:
-            special = add_special_tokens
-            if special is None:
-                start = self.tokenizer.bos_token
-                special = not (start and string.startswith(start))
-            self._encoded[key] = list(self.tokenizer(string, add_special_tokens=special)["input_ids"])
+            if add_special_tokens is None:
+                self._encoded[key] = list(self.chat.text_ids(string))
+            else:
+                self._encoded[key] = list(self.tokenizer(string, add_special_tokens=add_special_tokens)["input_ids"])
         return self._encoded[key]
 
     def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = True) -> list[tuple[float, bool]]:
@@ -123,10 +128,11 @@ class SamplerLM:
             loglikelihoods(self.chat, [pair for pair, fit in zip(pairs, fits, strict=True) if fit], self.batch_size)
         )
         results: list[tuple[float, bool]] = []
-        for request, fit in zip(requests, fits, strict=True):
+        for request, (context, continuation), fit in zip(requests, pairs, fits, strict=True):
             if fit:
                 score = next(scores)
                 results.append((score.logprob, score.is_greedy))
+                self._record(request).computed += len(context) + len(continuation)
             else:
                 self._record(request).ended = "skipped"
                 results.append(TOO_LONG)
@@ -178,8 +184,9 @@ class SamplerLM:
             for index, completion in zip(fitting, completions, strict=True):
                 record = self._record(requests[index])
                 record.tokens += len(completion.ids)
-                record.ended = completion.ended
-                texts[index] = completion.text
+                record.computed += len(prompts[index]) + len(completion.ids)
+                record.ended, record.response = completion.ended, completion.text
+                texts[index] = without_thoughts(completion.text)
         return texts
 
     def _complete(self, prompts: list[Prompt], settings: GenerationSettings) -> list[Completion]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.measure.lm_eval_model import TOO_LONG, RowRecord
+from cl_bench.tasks.scoring.reading import without_thoughts
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
@@ -28,7 +29,7 @@ class RecordedLM:
         """
         self._samples = samples
         self.records = {
-            (name, place): RowRecord(row["tokens"], row["ended"])
+            (name, place): RowRecord(tokens=row["tokens"], ended=row["ended"], response=row.get("response"))
             for name, rows in samples.items()
             for place, row in enumerate(rows)
         }
@@ -42,8 +43,8 @@ class RecordedLM:
         ]
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = True) -> list[str]:
-        """The recorded response to each prompt; nothing where the row was skipped."""
-        return [self._row(request)["response"] or "" for request in requests]
+        """What follows the reasoning block of each recorded response; nothing where the row was skipped."""
+        return [without_thoughts(self._row(request)["response"] or "") for request in requests]
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
         """The turns one after another; no model reads them."""

@@ -130,6 +130,7 @@ class RunEvaluator:
             found[name].counts["options_only"] = result.counts["correct"]
             found[name].seconds += result.seconds
             found[name].tokens += result.tokens
+            found[name].computed_tokens += result.computed_tokens
         return found
 
     def _missing(self, results: Mapping[str, TaskResult]) -> list[TaskColumn]:

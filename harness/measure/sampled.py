@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
-from cl_bench.harness.measure.intervals import Interval, bootstrap_mean, wilson
+from cl_bench.harness.measure.statistics.intervals import Interval, bootstrap_mean, wilson
 from cl_bench.harness.seeds import row_seed
 
 SampledRow = Mapping[str, Any]
+_RIGHT: Final = object()
+"""What all right answers vote for."""
 """One sampled answer: ``response, correct, parsed, format_ok, tokens, ended``."""
 
 
@@ -60,42 +62,49 @@ def sampled_answers(
     return [list(completions[start : start + sampling.n]) for start in range(0, len(completions), sampling.n)]
 
 
-def sampled_values(items: Sequence[Sequence[SampledRow]]) -> tuple[dict[str, float], dict[str, Interval]]:
+def sampled_values(
+    items: Sequence[Sequence[SampledRow]], votes: bool = True
+) -> tuple[dict[str, float], dict[str, Interval]]:
     """Scores of sampled answers with 95 % intervals over items.
 
-    ``avg@n``: mean share of right answers; ``maj@n``: share of items whose most frequent parsed answer is right (of
-    equally frequent ones the one drawn first; answers without a parsed one have no vote); ``pass@n``: share of items
-    with a right answer among the n.
+    ``avg@n``: mean share of right answers; ``maj@n``: share of items whose most frequent answer is right (right ones
+    count as one answer, however they are written; of equally frequent answers the one drawn first has the vote, and
+    those without a parsed one have none); ``pass@n``: share of items with a right answer among the n.
 
     Args:
         items: The answers of each item, n each; items that were skipped are left out by the caller.
+        votes: Whether answers can be equal at all; programs and whole texts cannot, and have no ``maj@n``.
 
     Returns:
-        Values and intervals by metric; empty without items.
+        Values by metric, empty without items, and the intervals of those that have enough items for one.
     """
     if not items:
         return {}, {}
     n = len(items[0])
     shares = [sum(bool(row["correct"]) for row in rows) / n for rows in items]
-    voted = sum(_majority_is_right(rows) for rows in items)
-    passed = sum(share > 0 for share in shares)
-    values = {
-        f"avg@{n}": sum(shares) / len(items),
-        f"maj@{n}": voted / len(items),
-        f"pass@{n}": passed / len(items),
-    }
+    shown = {f"pass@{n}": sum(share > 0 for share in shares)}
+    if votes:
+        shown[f"maj@{n}"] = sum(_majority_is_right(rows) for rows in items)
+    values = {f"avg@{n}": sum(shares) / len(items), **{name: count / len(items) for name, count in shown.items()}}
     intervals = {
         f"avg@{n}": bootstrap_mean(shares),
-        f"maj@{n}": wilson(voted, len(items)),
-        f"pass@{n}": wilson(passed, len(items)),
+        **{name: wilson(count, len(items)) for name, count in shown.items()},
     }
-    return values, intervals
+    return values, {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def _majority_is_right(rows: Sequence[SampledRow]) -> bool:
     # Counter keeps the order of first appearance, and most_common is stable.
-    votes = Counter(row["parsed"] for row in rows if row["parsed"] is not None)
-    if not votes:
-        return False
-    winner = votes.most_common(1)[0][0]
-    return any(row["correct"] for row in rows if row["parsed"] == winner)
+    votes = Counter(_vote(row) for row in rows if row["parsed"] is not None)
+    return bool(votes) and votes.most_common(1)[0][0] is _RIGHT
+
+
+def _vote(row: SampledRow) -> object:
+    """What an answer votes for: the right answer in any form, or what it says; numbers by their value."""
+    if row["correct"]:
+        return _RIGHT
+    text = " ".join(str(row["parsed"]).split()).strip("$. ").lower()
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return text

@@ -97,7 +97,8 @@ class SuiteRunner:
             self._lm.use(model, sampler)
             results = self.run_with(self._lm)
             if sampling is not None:
-                add_sampled(results, self._sampled(self._lm, sampling), sampling)
+                texts = [name for name, benchmark in self._benchmarks.items() if benchmark.whole_texts]
+                add_sampled(results, self._sampled(self._lm, sampling), sampling, texts)
             return results
 
     def _sampled(self, lm: SamplerLM, sampling: Sampling) -> Iterator[dict[str, TaskResult]]:

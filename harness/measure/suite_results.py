@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from cl_bench.harness.measure.intervals import Interval, wilson
 from cl_bench.harness.measure.lm_eval_model import RowRecord
 from cl_bench.harness.measure.sampled import Sampling
+from cl_bench.harness.measure.statistics.intervals import Interval, bootstrap_mean, wilson
 from cl_bench.harness.measure.task_result import TaskResult, counts_of
 from cl_bench.tasks.retention.benchmarks import Benchmark
 from cl_bench.tasks.retention.definitions import lm_eval_version
@@ -46,10 +46,12 @@ def task_result(
     main = filters[primary or next(iter(filters))]
     samples: list[dict[str, Any]] = []
     kept: list[int] = []
+    computed = 0
     for place, index in enumerate(chosen):
         record = records.get((entry.name, place), RowRecord())
         row = _row(benchmark, main[index], filters.get("strict-match", {}).get(index), metric, record)
         samples.append(row)
+        computed += record.computed
         if record.ended != "skipped":
             kept.append(index)
     counts = counts_of(samples)
@@ -63,11 +65,12 @@ def task_result(
         chance=entry.chance,
         counts=counts,
         values=_values(entry, value, counts),
-        intervals=_intervals(benchmark, value, counts),
+        intervals=_intervals(benchmark, value, counts, samples),
         samples=samples,
         group=entry.group,
         version=str(benchmark.task.VERSION),
         tokens=sum(row["tokens"] for row in samples),
+        computed_tokens=computed,
         seconds=seconds,
         settings=_settings(benchmark, [main[index] for index in chosen]),
         harness=means,
@@ -75,7 +78,10 @@ def task_result(
 
 
 def add_sampled(
-    results: Mapping[str, TaskResult], drawn: Iterable[Mapping[str, TaskResult]], sampling: Sampling
+    results: Mapping[str, TaskResult],
+    drawn: Iterable[Mapping[str, TaskResult]],
+    sampling: Sampling,
+    without_votes: Collection[str] = (),
 ) -> None:
     """Put sampled answers and their scores beside the greedy ones.
 
@@ -83,12 +89,15 @@ def add_sampled(
         results: Greedy results by benchmark; changed in place.
         drawn: Results of each sampled pass, for the benchmarks whose answers are generated.
         sampling: Number and temperature.
+        without_votes: Benchmarks whose answers are whole texts, which are never equal.
     """
     passes = list(drawn)
     for name in passes[0] if passes else ():
         rows = zip(*(one[name].samples for one in passes), strict=True)
-        results[name].add_sampled([_answers(drawn) for drawn in rows], sampling)
+        answers = [_answers(drawn) for drawn in rows]
+        results[name].add_sampled(answers, sampling, votes=name not in without_votes)
         results[name].seconds += sum(one[name].seconds for one in passes)
+        results[name].computed_tokens += sum(one[name].computed_tokens for one in passes)
 
 
 def _answers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
@@ -106,11 +115,15 @@ def _values(entry: SuiteEntry, value: float | None, counts: Mapping[str, int]) -
     return {entry.metric: value, "above_chance": (value - entry.chance) / (1 - entry.chance), **shares}
 
 
-def _intervals(benchmark: Benchmark, value: float | None, counts: Mapping[str, int]) -> dict[str, Interval]:
-    # Rows that are right or wrong; a share of each row has no such interval.
-    if value is None or benchmark.graded or not counts["n"]:
+def _intervals(
+    benchmark: Benchmark, value: float | None, counts: Mapping[str, int], samples: Sequence[Mapping[str, Any]]
+) -> dict[str, Interval]:
+    """Wilson's interval where rows are right or wrong, a bootstrap over rows where each has a share."""
+    if value is None:
         return {}
-    return {benchmark.entry.metric: wilson(counts["correct"], counts["n"])}
+    scores = [row["score"] for row in samples if "score" in row]
+    interval = bootstrap_mean(scores) if benchmark.graded else wilson(counts["correct"], counts["n"])
+    return {} if interval is None else {benchmark.entry.metric: interval}
 
 
 def _settings(benchmark: Benchmark, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -159,7 +172,7 @@ def _row(
         best = _chosen_option(benchmark.task, sample["doc"], logprobs, metric)
         row |= {"loglikelihoods": logprobs, "parsed": str(best), "format_ok": True, "tokens": 0, "ended": "scored"}
         return row
-    text = str(sample["resps"][0][0])
+    text = str(sample["resps"][0][0]) if record.response is None else record.response
     parsed, format_ok, unreliable = _reading(benchmark, index, text, sample, strict)
     if unreliable is not None:
         row["unreliable"] = unreliable

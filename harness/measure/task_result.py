@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cl_bench.harness.generation.base import Completion
-from cl_bench.harness.measure.intervals import Interval
 from cl_bench.harness.measure.sampled import SampledRow, Sampling, sampled_values
+from cl_bench.harness.measure.statistics.intervals import Interval
 from cl_bench.tasks.base import Score
 
 _LM_EVAL_NAMES = {"accuracy": "acc"}
@@ -33,6 +33,7 @@ class TaskResult:
         group: Group of a retention benchmark, or None.
         version: Version of the task's data and scorer.
         tokens: Tokens generated.
+        computed_tokens: Tokens that went through the model: prompts, continuations and answers, sampled ones too.
         seconds: Wall-clock seconds.
         settings: What else decided the numbers (shots, chat template, generation), as JSON.
         harness: Further metrics under lm-eval's own keys.
@@ -50,6 +51,7 @@ class TaskResult:
     group: str | None = None
     version: str = "1"
     tokens: int = 0
+    computed_tokens: int = 0
     seconds: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
     harness: dict[str, Any] = field(default_factory=dict)
@@ -66,16 +68,20 @@ class TaskResult:
             "higher_is_better": {self.task: {self.metric: True}},
             "config": {**self.settings, "metric": self.metric, "chance": self.chance},
             "counts": dict(self.counts),
+            "tokens": {"generated": self.tokens, "computed": self.computed_tokens},
             "intervals": {name: list(interval) for name, interval in self.intervals.items()},
             "reason": self.reason,
         }
 
-    def add_sampled(self, answers: Sequence[Sequence[SampledRow] | None], sampling: Sampling) -> None:
+    def add_sampled(
+        self, answers: Sequence[Sequence[SampledRow] | None], sampling: Sampling, votes: bool = True
+    ) -> None:
         """Put sampled answers and their scores beside the greedy ones.
 
         Args:
             answers: The answers to each row of ``samples``, ``sampling.n`` each; None for a row that was skipped.
             sampling: Number and temperature.
+            votes: Whether answers can be equal, so that the most frequent one is worth counting.
         """
         for row, drawn in zip(self.samples, answers, strict=True):
             if drawn is not None:
@@ -85,7 +91,7 @@ class TaskResult:
         self.settings |= {"samples": sampling.n, "sampling_temperature": sampling.temperature}
         if any(answer["correct"] is None for drawn in kept for answer in drawn):
             return  # a share of each row, which is neither right nor wrong
-        values, intervals = sampled_values(kept)
+        values, intervals = sampled_values(kept, votes)
         self.values |= values
         self.intervals |= intervals
 

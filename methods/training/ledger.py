@@ -8,13 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from cl_bench.methods.training.trained import TrainedRow
+
 
 class Ledger:
-    """Rows of JSON values in the order they were generated; part of every checkpoint within a stage."""
+    """Rows of JSON values in the order they were generated; part of every checkpoint within a stage.
+
+    Attributes:
+        trained: A sample of the rows trained on, filled in when training ends (``methods.training.trained``). It is in
+            no checkpoint, because it follows from what is.
+    """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
         """Start with given rows."""
         self._rows = [_canonical(row) for row in rows]
+        self.trained: tuple[TrainedRow, ...] = ()
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,9 +21,12 @@ from cl_bench.methods.training.forward import computed_tokens
 from cl_bench.methods.training.ledger import Ledger
 from cl_bench.methods.training.settings import TrainingSettings
 from cl_bench.methods.training.teachers import Teacher
+from cl_bench.methods.training.trained import remember
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
+
+    from cl_bench.methods.training.rows import TrainingRow
 
 _STATE = "cl_bench_state"
 _LEDGER = "ledger.jsonl"
@@ -173,6 +176,8 @@ class TrainingMixin:
     """
 
     session: TrainingSession
+    trained_rows: Sequence[TrainingRow] | None = None
+    """All rows of supervised training; None where the student's rollouts in the ledger are trained on."""
     _nothing_under_loss = False
 
     def prepare_step(self, batches: list[Any]) -> list[dict[str, Tensor]]:
@@ -200,6 +205,7 @@ class TrainingMixin:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if not all(bool(torch.isfinite(p).all()) for p in session.student.model.parameters()):
             raise DivergedError(f"weights became non-finite in stage {session.stage.name}", hint="lower learning_rate")
+        remember(session, self.trained_rows)
         session.release()
 
     def logs(self) -> list[dict[str, float]]:

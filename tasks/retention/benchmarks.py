@@ -34,6 +34,7 @@ class Benchmark:
         shots: Worked examples in the prompt.
         shots_reason: Why these are fewer than the suite asks for, else None.
         graded: The metric is a share of each row, not right or wrong.
+        whole_texts: No two answers are equal, so that there is no most frequent one.
     """
 
     entry: SuiteEntry
@@ -44,6 +45,7 @@ class Benchmark:
     shots: int = 0
     shots_reason: str | None = None
     graded: bool = False
+    whole_texts: bool = False
 
     def question(self, index: int) -> str:
         """Text of a row as the prompt asks it, without what comes before it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cl_bench.harness.errors import DataError, UsageError
+from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
 from cl_bench.tasks.base import Score
 from cl_bench.tasks.retention.adapters import ADAPTERS, Adapter, Verdict
 from cl_bench.tasks.retention.benchmarks import Benchmark, benchmark_datasets, locate_apart
@@ -83,6 +83,7 @@ def lm_eval_benchmark(entry: SuiteEntry, options: DataOptions) -> Benchmark:
         raise DataError(
             f"lm-eval's definition of {entry.name} does not fit its rows", f"{type(error).__name__}: {error}"
         ) from error
+    _check_metric(entry, task)
     if adapter.examples_by is not None and worked.shots:
         _take_examples_by(task, adapter.examples_by)
     return Benchmark(
@@ -93,7 +94,19 @@ def lm_eval_benchmark(entry: SuiteEntry, options: DataOptions) -> Benchmark:
         shots=worked.shots,
         shots_reason=worked.reason,
         graded=adapter.graded,
+        whole_texts=adapter.whole_texts,
     )
+
+
+def _check_metric(entry: SuiteEntry, task: ConfigurableTask) -> None:
+    """Refuse a metric that the definition does not compute: its column would be empty after hours of training."""
+    known = [
+        metric if filtered.name == "none" else f"{metric},{filtered.name}"
+        for metric in task.aggregation()
+        for filtered in task._filters
+    ]
+    if entry.metric.removesuffix(",none") not in known:
+        raise UnknownNameError(f"metric of the benchmark {entry.name} (lm-eval's {entry.task})", entry.metric, known)
 
 
 def _renumbered(documents: Documents, ids: Sequence[str]) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from cl_bench.harness.measure import correlation, metrics, samplewise, shift
+from cl_bench.harness.measure import correlation, metrics, samplewise
 from cl_bench.harness.measure.cost import forward_flops, petaflops
-from cl_bench.harness.measure.drift import matrix_change, weight_drift
 from cl_bench.harness.measure.matrix import Cell, Column, Matrix
+from cl_bench.harness.measure.scores import Scores
+from cl_bench.harness.measure.shift import divergence as shift
+from cl_bench.harness.measure.shift.weights import matrix_change, weight_drift
 from tests.golden.vectors import Found, Vector, double, parse_key
 
 
@@ -19,7 +21,7 @@ def cl_metrics(vector: Vector) -> Found:
         matrix.add_row(row)
         for task, value in zip(tasks, values, strict=True):
             matrix.set(row, task, Cell(value))
-    scores = metrics.Scores(matrix, {task: (task,) for task in tasks})
+    scores = Scores(matrix, {task: (task,) for task in tasks})
     joint = dict(zip(tasks, inputs["joint_reference"], strict=True))
     yield ("average_accuracy_final",), metrics.average_accuracy(scores)
     yield ("average_incremental_accuracy",), metrics.average_incremental_accuracy(scores)
@@ -27,14 +29,14 @@ def cl_metrics(vector: Vector) -> Found:
     yield ("mammoth_BWT",), metrics.backward_transfer(scores)
     yield ("FWT_vs_base",), metrics.forward_transfer(scores)
     yield ("mammoth_FWT",), metrics.forward_transfer(scores)
-    yield ("forgetting_max_past_minus_final",), metrics.forgetting(scores)
-    yield ("forgetting_max_from_learn",), metrics.forgetting(scores, since_learned=True)
-    yield ("forgetting_clamped_at_zero",), metrics.forgetting(scores, with_final=True)
-    yield ("mammoth_forgetting",), metrics.forgetting(scores, with_final=True)
+    yield ("forgetting_max_past_minus_final",), metrics.forgetting(scores, "all")
+    yield ("forgetting_max_from_learn",), metrics.forgetting(scores, "own")
+    yield ("forgetting_clamped_at_zero",), metrics.forgetting(scores, "every")
+    yield ("mammoth_forgetting",), metrics.forgetting(scores, "every")
     yield ("intransigence",), metrics.intransigence(scores, joint)
     yield ("learning_accuracy_diag",), metrics.mean_over_stages(scores, metrics.acquisition)
     yield ("acquisition_gain_over_base",), metrics.mean_over_stages(scores, metrics.gain)
-    yield ("per_task_forgetting",), [metrics.task_forgetting(scores, task) for task in tasks[:-1]]
+    yield ("per_task_forgetting",), [metrics.task_forgetting(scores, task, "all") for task in tasks[:-1]]
     triangle = metrics.forgetting_matrix(scores)
     yield ("avalanche_forgetting_matrix",), [[triangle[row].get(task, 0.0) for task in tasks] for row in tasks]
 

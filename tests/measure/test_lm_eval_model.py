@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from lm_eval.api.instance import Instance
 
-from cl_bench.harness.generation.base import GenerationSettings, Prompt
+from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.measure.lm_eval_model import DEFAULT_MAX_NEW_TOKENS, SamplerLM, lm_eval_model
 from cl_bench.harness.measure.loglikelihood import loglikelihoods
+from cl_bench.harness.measure.recorded_lm import RecordedLM
 from cl_bench.harness.models.chat_model import ChatModel
 
 
@@ -44,7 +46,7 @@ def test_loglikelihood_is_that_of_our_scorer_with_spaces_kept_in_the_continuatio
     assert [logprob for logprob, _ in got] == pytest.approx([e.logprob for e in expected], abs=1e-5)
     assert [is_greedy for _, is_greedy in got] == [e.is_greedy for e in expected]
     assert got[0] == got[1]
-    assert lm.records == {}
+    assert all(record.ended is None for record in lm.records.values())
 
 
 def test_generation_stops_as_asked_and_equals_the_sampler(tiny_model: ChatModel) -> None:
@@ -113,3 +115,34 @@ def test_another_model_of_the_same_tokenizer(tiny_model: ChatModel) -> None:
     lm.use(other, LocalSampler(other))
     second = lm.loglikelihood(asked)
     assert first != second and second == make(other).loglikelihood(asked)
+
+
+class Scripted(Sampler):
+    context_length = 1000
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def generate(self, prompts: Sequence[Prompt], settings: GenerationSettings) -> list[Completion]:
+        return [Completion((1, 2), self.text, "eos", ()) for _ in prompts]
+
+
+def test_only_what_follows_a_reasoning_block_is_scored(tiny_model: ChatModel) -> None:
+    thought = "<think>maybe (A), no, wait</think> the answer is (C)"
+    lm = cast(SamplerLM, lm_eval_model(tiny_model, Scripted(thought), 4))
+    assert lm.generate_until([request("generate_until", "q", {"until": []})]) == [" the answer is (C)"]
+    assert lm.records["task", 0].response == thought
+    recorded = {"tokens": 2, "ended": "eos", "response": thought}
+    again = RecordedLM({"task": [recorded]})
+    assert again.generate_until([request("generate_until", "q", {"until": []})]) == [" the answer is (C)"]
+    assert again.records["task", 0].response == thought
+
+
+def test_what_went_through_the_model_is_counted(tiny_model: ChatModel) -> None:
+    lm = make(tiny_model)
+    lm.loglikelihood([request("loglikelihood", "the", " sum")])
+    assert lm.records["task", 0].computed > 0
+    lm.generate_until([request("generate_until", "the sum", {"until": [], "max_gen_toks": 3}, doc_id=1)])
+    pair, prompt = lm.tok_encode("the sum"), lm.tok_encode("the sum")
+    assert lm.records["task", 0].computed == len(pair)
+    assert lm.records["task", 1].computed == len(prompt) + lm.records["task", 1].tokens

@@ -1,39 +1,88 @@
+"""The shift panel of a run: the same in one go and resumed, its cost, its document, and rows without numbers."""
+
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import torch
 
-import cl_bench.harness.measure.run_shift as run_shift_module
+from cl_bench.harness.cache import Cache
+from cl_bench.harness.context import sampler_for
+from cl_bench.harness.documents import validate_document
 from cl_bench.harness.measure.matrix import Column
 from cl_bench.harness.measure.run_evaluation import TaskColumn, decoded_together
-from cl_bench.harness.measure.run_shift import ShiftMeter, sampled_rows
+from cl_bench.harness.measure.shift import answers as answers_module
+from cl_bench.harness.measure.shift.contexts import PromptSets
+from cl_bench.harness.measure.shift.panel import ShiftMeter
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.load import load_chat_model, resolve_model
 from cl_bench.harness.spec import RunSpec
 from cl_bench.methods.base import Precision
+from cl_bench.methods.training.trained import TrainedRow, sample_order
+from cl_bench.tasks.base import Example
 from cl_bench.tasks.lab.task import LabTask
+from cl_bench.tasks.sources.base import DataOptions
+
+TASKS = {name: LabTask(name) for name in ("chemistry", "biology")}
+LEARNED = [("chemistry",), ("biology",), ("chemistry",)]
+ROWS = 12
 
 
-def spec_of(precision: str = "fp32") -> RunSpec:
+def spec_of(precision: str = "fp32", split: str = "test") -> RunSpec:
     """What measurement reads of a run's specification."""
     parts = SimpleNamespace(
         precision=Precision("fp32", cast(Any, precision)),
-        evaluation=SimpleNamespace(system_prompt=None),
+        evaluation=SimpleNamespace(system_prompt=None, split=split),
         evaluation_batch_size=16,
+        suite=None,
     )
     return cast(RunSpec, parts)
 
 
-def column_of(name: str, rows: int = 6) -> TaskColumn:
+def column_of(name: str, rows: int = ROWS) -> TaskColumn:
     """The first test rows of a lab domain."""
-    task = LabTask(name)
+    task = TASKS[name]
     return TaskColumn(Column(name, "sequence", 0.0, rows, "accuracy"), task, tuple(task.test()[:rows]))
 
 
-COLUMNS = [column_of(name) for name in ("chemistry", "biology")]
+COLUMNS = [column_of(name) for name in TASKS]
+
+
+def stage_rows(index: int) -> Sequence[Example]:
+    return TASKS[LEARNED[index - 1][0]].train()[:20]
+
+
+def responses(index: int) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    rows = [{"id": str(i), "response": f"it is {i + index}", "tokens": 3 + index, "ended": "eos"} for i in range(4)]
+    return dict.fromkeys(TASKS, rows)
+
+
+def meter(precision: str = "fp32", cache: Cache | None = None, rows: int = ROWS) -> ShiftMeter:
+    spec = spec_of(precision)
+    columns = [column_of(name, rows) for name in TASKS]
+    sets = PromptSets(spec, columns, {}, DataOptions(source="lab"), stage_rows)
+    return ShiftMeter(spec, LEARNED, sets, responses, cache, lambda: ("weights", "tokenizer"))
+
+
+def trained_of(model: ChatModel, index: int, on_policy: bool = False) -> list[TrainedRow]:
+    rows = sorted(stage_rows(index), key=lambda example: sample_order(example.id))
+    return [
+        TrainedRow(e.id, model.prompt_ids(e.messages), model.completion_ids(str(e.demonstration)), on_policy)
+        for e in rows
+    ]
+
+
+def find(shift: Mapping[str, Any], measure: str, **wanted: str) -> Mapping[str, Any]:
+    return next(
+        record
+        for record in shift["measures"]
+        if record["measure"] == measure and all(record[name] == value for name, value in wanted.items())
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,31 +97,118 @@ def models() -> list[ChatModel]:
     return found
 
 
-def test_a_run_in_one_go_measures_what_a_resumed_one_measures(models: list[ChatModel]) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_run_in_one_go_measures_what_a_resumed_one_measures(models: list[ChatModel], precision: str) -> None:
     base, first, second = models
-    whole, resumed = ShiftMeter(spec_of(), COLUMNS), ShiftMeter(spec_of(), COLUMNS)
-    one = whole.measure(1, base, base, first, ["chemistry"])
-    two = whole.measure(2, base, first, second, ["biology"])
-    assert resumed.measure(2, base, first, second, ["biology"]) == two
-    assert list(two["previous_forward_kl"]) == ["biology"]
-    assert one["previous_forward_kl"] == {"chemistry": one["forward_kl"]["chemistry"]}
-    assert one["forward_kl_trained"] == one["forward_kl"]["chemistry"]["token_mean"] > 0
-    assert two["previous_forward_kl"]["biology"] != two["forward_kl"]["biology"]
+    whole, resumed = meter(precision), meter(precision)
+    trained = trained_of(base, 2)
+    one = whole.measure(1, base, base, first, trained_of(base, 1))
+    two = whole.measure(2, base, first, second, trained)
+    # The resumed one starts with the second stage, and draws the previous model's answers itself.
+    assert resumed.measure(2, base, first, second, trained) == two
+    validate_document(one, "shift")
+    validate_document(two, "shift")
+    assert one["forward_kl_trained"] == one["primary"]["value"] == one["measures"][0]["value"] > 0
+    for measure in ("forward_kl", "reverse_kl", "training_nll", "parameter_relative_l2", "response_length_ratio"):
+        same = find(one, measure, against="base")["value"]
+        assert find(one, measure, against="previous")["value"] == same, "before the first stage both are one model"
+        assert find(two, measure, against="previous")["value"] != find(two, measure, against="base")["value"]
+
+
+def test_answers_of_another_stage_are_not_taken_for_the_previous_models(models: list[ChatModel]) -> None:
+    base, first, second = models
+    one = meter()
+    one.measure(1, base, base, second)
+    # Stage 2 was read back from disk: the meter goes on with stage 3 and must draw from the model it is given.
+    assert one.measure(3, base, first, second) == meter().measure(3, base, first, second)
 
 
 def test_no_shift_where_nothing_moved(models: list[ChatModel]) -> None:
-    shift = ShiftMeter(spec_of(), COLUMNS).measure(1, models[0], models[0], models[0], ["chemistry"])
-    for kind in ("forward_kl", "reverse_kl"):
-        assert [value["token_mean"] for value in shift[kind].values()] == pytest.approx([0.0, 0.0], abs=1e-6)
+    base = models[0]
+    shift = meter().measure(1, base, base, base, trained_of(base, 1))
+    for record in shift["measures"]:
+        if record["measure"] in ("forward_kl", "reverse_kl", "response_mmd2", "parameter_relative_l2"):
+            assert record["value"] is None or record["value"] == pytest.approx(0, abs=1e-6)
+    assert find(shift, "top1_agreement", prompts="new task")["value"] == 1.0
 
 
-def test_samples_of_another_stage_are_not_taken_for_the_previous_model(models: list[ChatModel]) -> None:
+def test_every_number_says_what_it_is(models: list[ChatModel]) -> None:
     base, first, second = models
-    meter = ShiftMeter(spec_of(), COLUMNS)
-    meter.measure(1, base, base, second, ["chemistry"])
-    # Stage 2 was read back from disk: the meter goes on with stage 3 and must draw from the model it is given.
-    later = meter.measure(3, base, first, second, ["chemistry"])
-    assert later == ShiftMeter(spec_of(), COLUMNS).measure(3, base, first, second, ["chemistry"])
+    shift = meter().measure(2, base, first, second, trained_of(base, 2))
+    for record in shift["measures"]:
+        assert all(record[name] for name in ("measure", "against", "prompts", "contexts", "reduction", "unit"))
+        assert (record["value"] is None) <= bool(record.get("reason")), record
+        assert record["n"] > 0 or record["value"] is None
+    primary = shift["primary"]
+    assert (primary["against"], primary["prompts"], primary["reduction"]) == ("base", "new task", "token mean")
+    assert list(primary["by"]) == ["biology"]
+    assert find(shift, "forward_kl", prompts="general")["reason"] == "the run has no retention suite"
+    names = {(r["measure"], r["against"], r["prompts"], r["reduction"]) for r in shift["measures"]}
+    assert len(names) == len(shift["measures"]), "no two records are of the same thing"
+    assert shift["prompt_sets"]["new task"]["n"] == 4
+
+
+def test_likelihood_of_a_models_own_answers_has_no_excess(models: list[ChatModel]) -> None:
+    base = models[0]
+    one = meter()
+    training = one._sets.training(base, 1)
+    answers = one._answers.of_base(base, [training])[training.key]
+    rows = [TrainedRow(p.id, p.ids, ids) for p, ids in zip(training.prompts, answers, strict=True)]
+    shift = one.measure(1, base, base, models[1], rows)
+    assert find(shift, "training_nll_excess")["value"] == pytest.approx(0, abs=1e-9)
+    assert find(shift, "training_nll")["value"] > 0
+    gold = one.measure(1, base, base, models[1], trained_of(base, 1))
+    assert find(gold, "training_nll_excess")["value"] > 1, "the demonstrations are in a style of their own"
+
+
+def test_own_rollouts_are_marked_and_a_method_without_rows_has_no_number(models: list[ChatModel]) -> None:
+    base = models[0]
+    marked = meter().measure(1, base, base, models[1], trained_of(base, 1, on_policy=True))
+    assert "not comparable" in find(marked, "training_nll")["reason"]
+    assert find(marked, "training_nll")["value"] > 0
+    without = meter().measure(1, base, base, models[1])
+    for name in ("training_nll", "training_nll_excess"):
+        assert find(without, name)["value"] is None
+        assert "keeps no rows" in find(without, name)["reason"]
+
+
+def test_rows_of_other_prompts_have_a_likelihood_but_no_excess(models: list[ChatModel]) -> None:
+    base = models[0]
+    rows = [TrainedRow("elsewhere", (5, 6, 7), (8, 9))]
+    shift = meter().measure(1, base, base, models[1], rows)
+    assert find(shift, "training_nll")["n"] == 2
+    assert find(shift, "training_nll_excess")["value"] is None
+
+
+def test_one_sampling_pass_a_stage_and_none_of_the_untouched_model_when_cached(
+    models: list[ChatModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, first, second = models
+    drawn: list[ChatModel] = []
+    real = sampler_for
+
+    def spy(model: ChatModel, precision: Precision) -> Any:
+        drawn.append(model)
+        return real(model, precision)
+
+    monkeypatch.setattr(answers_module, "sampler_for", spy)
+    for expected in ([first, base, second, base], [first, second]):
+        drawn.clear()
+        one = meter(cache=Cache(tmp_path))
+        one.measure(1, base, base, first)
+        one.measure(2, base, first, second)
+        assert [id(model) for model in drawn] == [id(model) for model in expected]
+
+
+def test_measuring_leaves_no_trace(models: list[ChatModel]) -> None:
+    base, first, second = models
+    second.model.train()
+    state, before = torch.get_rng_state(), [p.clone() for p in second.model.parameters()]
+    meter().measure(2, base, first, second, trained_of(base, 2))
+    assert second.model.training and not base.model.training
+    assert torch.equal(state, torch.get_rng_state())
+    assert all(torch.equal(a, b) for a, b in zip(before, second.model.parameters(), strict=True))
+    second.model.eval()
 
 
 @pytest.mark.parametrize(("precision", "groups"), [("fp32", 1), ("bf16", 2)])
@@ -89,9 +225,11 @@ def test_columns_of_other_length_limits_are_decoded_apart() -> None:
     assert [settings.max_new_tokens for settings, _ in decoded_together(columns, spec_of())] == [64, 5]
 
 
-def test_samples_for_shift_are_cut_where_a_task_allows_long_answers(
+def test_answers_are_cut_where_a_task_allows_long_ones(
     models: list[ChatModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_shift_module, "_LONGEST", 5)
-    rows = sampled_rows(models[0], spec_of(), COLUMNS)
-    assert max(len(completion) for own in rows.values() for _, completion in own) == 5
+    monkeypatch.setattr("cl_bench.harness.measure.shift.contexts.LONGEST_ANSWER", 5)
+    one = meter()
+    found = one._sets.new_task(models[0], ["chemistry"])
+    answers = one._answers.of_base(models[0], [found])[found.key]
+    assert max(len(ids) for ids in answers) == 5

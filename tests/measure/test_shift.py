@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from cl_bench.harness.measure import shift
-from cl_bench.harness.measure.drift import matrix_change, state_drift, weight_drift
+from cl_bench.harness.measure.shift import divergence as shift
+from cl_bench.harness.measure.shift.weights import matrix_change, state_drift, weight_drift
 from cl_bench.harness.models.chat_model import ChatModel
 
 GOLDEN = [json.loads(path.read_text()) for path in sorted((Path(__file__).parents[1] / "golden").glob("shift_drift_*"))]

@@ -16,7 +16,7 @@ import cl_bench.methods.on_policy_distillation as distillation_module
 import cl_bench.methods.training.distillation as shared_module
 import cl_bench.methods.training.teacher_log as teacher_log_module
 from cl_bench.harness.generation.base import Completion, GenerationSettings
-from cl_bench.harness.measure.shift import measure_kl
+from cl_bench.harness.measure.shift.divergence import measure_kl
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.methods.isdft import ISDFTSettings, budget
 from cl_bench.methods.training.conditioning import conditioned_messages

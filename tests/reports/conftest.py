@@ -9,7 +9,7 @@ import pytest
 
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure.matrix import Cell, Column, Matrix
-from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.spec import (
     ComponentSpec,
@@ -98,12 +98,7 @@ def make_run(
                 folder = store.stage_dir(index, row)
                 document = {"schema_version": 1, **_fields(adaptation), "seconds": 1.25}
                 store.write_json(folder / "adaptation.json", document, schema="adaptation")
-                kl = {"token_mean": 0.125, "sequence_mean": 0.25, "tokens": 10, "sequences": 2}
-                store.write_json(
-                    folder / "shift.json",
-                    {"schema_version": 1, "forward_kl": {row: kl}, "forward_kl_trained": 0.125},
-                    schema="shift",
-                )
+                store.write_json(folder / "shift.json", shift_document(row), schema="shift")
             for column in matrix.columns:
                 _write_cell(store, store.stage_dir(index, row) / "eval" / column.name, matrix.value(row, column.name))
             store.finish_stage(index, row)
@@ -112,6 +107,24 @@ def make_run(
     manifest.end("done")
     store.status("done")
     return store.directory
+
+
+def shift_document(task: str, value: float | None = 0.125) -> dict[str, object]:
+    """A ``shift.json`` of one record."""
+    primary = {
+        "measure": "forward_kl",
+        "against": "base",
+        "prompts": "new task",
+        "contexts": "the untouched model's own answers at temperature 1",
+        "reduction": "token mean",
+        "unit": "nats per token",
+        "n": 10,
+        "value": value,
+        "by": {task: value},
+    }
+    if value is None:
+        primary["reason"] = "no dev row is left to ask"
+    return {"schema_version": 2, "forward_kl_trained": value, "primary": primary, "measures": [primary]}
 
 
 def _write_cell(store: Store, folder: Path, value: float | None) -> None:

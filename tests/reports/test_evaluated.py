@@ -58,3 +58,13 @@ def test_sampled_scores_come_with_their_intervals(tmp_path: Path) -> None:
     assert first.header == ("after", "chemistry")
     assert first.rows == (("base", "-"), ("chemistry", "62.5 [50.0, 75.0]"), ("biology", "-"))
     assert second.rows[1] == ("chemistry", "100.0 [90.0, 100.0]")
+    assert first.notes == second.notes == ()
+
+
+def test_sampled_scores_of_few_items_stand_without_intervals(tmp_path: Path) -> None:
+    directory = make_run(tmp_path)
+    document = {"results": {"chemistry": {"alias": "chemistry", "acc,none": 0.5, "maj@4,none": 0.75, "pass@1,x": 1.0}}}
+    (directory / "stages/01-chemistry/eval/chemistry/results.json").write_text(json.dumps(document))
+    (grid,) = sampled_grids(load_run(directory, verify=False))
+    assert grid.rows[1] == ("chemistry", "75.0")
+    assert "fewer than" in grid.notes[0]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cl_bench.harness.measure.matrix import Matrix
+from cl_bench.reports.content import provenance
 from cl_bench.reports.plots import HEATMAP, draw_matrix, heatmap, png
 from cl_bench.reports.report import render_report
-from tests.reports.conftest import VALUES, RunMaker, make_matrix
+from tests.reports.conftest import VALUES, RunMaker, make_matrix, make_spec
 
 
 def test_heat_map_has_a_cell_for_every_value() -> None:
@@ -60,3 +61,14 @@ def test_tables_are_rectangular(run_maker: RunMaker, width: int) -> None:
     assert tables
     for table in tables:
         assert len({line.replace("\\|", "").count("|") for line in table}) == 1
+
+
+def test_what_changes_the_prompts_stands_where_runs_are_told_apart() -> None:
+    spec = make_spec(0, "lab")
+    evaluation = spec.evaluation.model_copy(update={"system_prompt": "Be brief.", "shots": 2})
+    data = spec.data.model_copy(update={"option_order": "as-published"})
+    model = spec.model.model_copy(update={"thinking": False})
+    changed = provenance(spec.model_copy(update={"evaluation": evaluation, "data": data, "model": model}))
+    for expected in ("system prompt 'Be brief.'", "2 worked examples", "options as-published", "thinking off"):
+        assert expected in changed
+        assert expected not in provenance(spec)

@@ -8,8 +8,8 @@ every sequence. Log-softmax in the inputs' dtype, at least fp32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -70,21 +70,30 @@ def sequence_mean(values: Tensor, mask: Tensor) -> float:
 
 @dataclass(slots=True)
 class TokenStatistics:
-    """A per-token quantity, collected sequence by sequence.
+    """A per-token quantity of some rows.
 
     Attributes:
-        sums: Sum over each sequence's tokens.
-        counts: Tokens of each sequence.
+        sums: Sum over each row's tokens.
+        counts: Tokens of each row; 0 for one that was not measured.
     """
 
-    sums: list[float] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    sums: list[float]
+    counts: list[int]
 
-    def add(self, values: Tensor, lengths: Sequence[int]) -> None:
-        """Add the values [N] of several sequences that lie one after another."""
-        for part in values.double().split(list(lengths)):
-            self.sums.append(float(part.sum()))
-            self.counts.append(part.numel())
+    @classmethod
+    def of(cls, rows: int) -> TokenStatistics:
+        """Nothing measured yet."""
+        return cls([0.0] * rows, [0] * rows)
+
+    def put(self, places: Sequence[int], values: Tensor, lengths: Sequence[int]) -> None:
+        """Take in the values [N] of several rows that lie one after another; ``places`` says which rows these are."""
+        for place, part in zip(places, values.cpu().double().split(list(lengths)), strict=True):
+            self.sums[place], self.counts[place] = float(part.sum()), part.numel()
+
+    def of_rows(self, places: Iterable[int]) -> TokenStatistics:
+        """The same for some of the rows."""
+        chosen = list(places)
+        return TokenStatistics([self.sums[place] for place in chosen], [self.counts[place] for place in chosen])
 
     def summary(self) -> dict[str, float | int | None]:
         """``token_mean``, ``sequence_mean``, ``tokens``, ``sequences``; the means are None without a token."""
@@ -124,30 +133,32 @@ def measure_kl(
     pairs = [(row, (prompt, row[1])) for row, prompt in zip(rows, theirs, strict=True)]
 
     def compare(part: Sequence[tuple[TokenRow, ...]]) -> Tensor:
-        hidden = [_hidden(model, [forms[i] for forms in part]) for i, model in enumerate((first, second))]
+        hidden = [hidden_states(model, [forms[i] for forms in part]) for i, model in enumerate((first, second))]
         heads = head_of(first.model), head_of(second.model)
-        size = _piece(first)
+        size = piece_size(first)
         pieces = zip(hidden[0].split(size), hidden[1].split(size), strict=True)
         return torch.cat([token_kl(heads[0](one), heads[1](two)) for one, two in pieces])
 
-    return _collect((first, second), pairs, batch_size, compare)
+    return _collect((first, second), pairs, batch_size, compare).summary()
 
 
 def measure_nll(model: ChatModel, rows: Sequence[TokenRow], batch_size: int = 32) -> Mapping[str, float | int | None]:
-    """Negative log-likelihood of the rows' completion tokens, for example of the training data under the base.
+    """Negative log-likelihood of the rows' completion tokens; see ``row_nll`` and ``TokenStatistics.summary``."""
+    return row_nll(model, rows, batch_size).summary()
+
+
+def row_nll(model: ChatModel, rows: Sequence[TokenRow], batch_size: int = 32) -> TokenStatistics:
+    """Negative log-likelihood of each row's completion, for example of the training data under the base.
 
     Args:
         model: The model; not changed, nor its mode.
-        rows: Prompt and completion ids.
+        rows: Prompt and completion ids; one that lacks either is not measured.
         batch_size: Rows in one forward pass.
-
-    Returns:
-        See ``TokenStatistics.summary``.
     """
 
     def likelihood(part: Sequence[tuple[TokenRow, ...]]) -> Tensor:
         own = [row for (row,) in part]
-        hidden, head, size = _hidden(model, own), head_of(model.model), _piece(model)
+        hidden, head, size = hidden_states(model, own), head_of(model.model), piece_size(model)
         targets = torch.tensor([token for _, completion in own for token in completion], device=hidden.device)
         pieces = zip(hidden.split(size), targets.split(size), strict=True)
         return torch.cat([token_nll(head(states), ids) for states, ids in pieces])
@@ -155,13 +166,15 @@ def measure_nll(model: ChatModel, rows: Sequence[TokenRow], batch_size: int = 32
     return _collect((model,), [(row,) for row in rows], batch_size, likelihood)
 
 
-def _hidden(chat: ChatModel, rows: Sequence[TokenRow]) -> Tensor:
+def hidden_states(chat: ChatModel, rows: Sequence[TokenRow]) -> Tensor:
+    """Last hidden states [N, D] that predict the rows' completion tokens, row by row."""
     device = next(chat.model.parameters()).device
     batch = {name: value.to(device) for name, value in pad_batch(rows, chat.pad_id).items()}
     return hidden_at(chat.model, batch, shifted(batch["completion_mask"]))
 
 
-def _piece(chat: ChatModel) -> int:
+def piece_size(chat: ChatModel) -> int:
+    """Positions whose logits are computed at once."""
     head: Any = chat.model.get_output_embeddings()
     vocabulary: int = head.weight.shape[0]
     return min(_POSITIONS, max(1, _LOGITS // vocabulary))
@@ -172,25 +185,26 @@ def _collect(
     rows: Sequence[tuple[TokenRow, ...]],
     batch_size: int,
     compute: Callable[[Sequence[tuple[TokenRow, ...]]], Tensor],
-) -> Mapping[str, float | int | None]:
+) -> TokenStatistics:
     """Collect what ``compute`` gives for the completion's tokens of each row, seen by every model in its own form."""
-    statistics = TokenStatistics()
+    statistics = TokenStatistics.of(len(rows))
     modes = [model.model.training for model in models]
     try:
         for model in models:
             model.model.eval()
         with torch.no_grad():
-            for part in _batches(rows, batch_size):
-                statistics.add(compute(part), [len(forms[0][1]) for forms in part])
+            for places in batches([forms[0] for forms in rows], batch_size):
+                part = [rows[place] for place in places]
+                statistics.put(places, compute(part), [len(forms[0][1]) for forms in part])
     finally:
         for model, mode in zip(models, modes, strict=True):
             model.model.train(mode)
-    return statistics.summary()
+    return statistics
 
 
-def _batches(rows: Sequence[tuple[TokenRow, ...]], size: int) -> Iterator[list[tuple[TokenRow, ...]]]:
-    # Similar lengths together: less padding. The order does not matter to the means.
-    usable = [forms for forms in rows if forms[0][0] and forms[0][1]]
-    usable.sort(key=lambda forms: (len(forms[0][0]) + len(forms[0][1]), *forms[0][0]))
+def batches(rows: Sequence[TokenRow], size: int) -> Iterator[list[int]]:
+    """Places of the rows that have prompt and completion, similar lengths together: less padding."""
+    usable = [place for place, row in enumerate(rows) if row[0] and row[1]]
+    usable.sort(key=lambda place: (len(rows[place][0]) + len(rows[place][1]), *rows[place][0]))
     for start in range(0, len(usable), size):
         yield usable[start : start + size]

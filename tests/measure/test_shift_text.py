@@ -1,0 +1,122 @@
+"""What answers look like: drift against earlier ones, and artefacts, each planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cl_bench.harness.measure.shift.artefacts import artefact_rates, artefact_records, artefacts_of, ngram_growth
+from cl_bench.harness.measure.shift.records import Record
+from cl_bench.harness.measure.shift.responses import drift_records
+
+CLEAN = "The metal melts at 40 degrees, so the answer is 40."
+SPECIAL = ("<|im_end|>", "<|endoftext|>")
+
+
+def row(text: str | None, id_: str = "1", ended: str = "eos", tokens: int = 5) -> dict[str, Any]:
+    return {"id": id_, "response": text, "tokens": tokens, "ended": ended}
+
+
+PLANTED = {
+    "repetition": [
+        "it is 4 and " * 6,
+        "\\boxed{4} " * 40,
+        "abcab" * 80,
+    ],
+    "leaked_template": [
+        f"{CLEAN}<|im_end|>",
+        f"{CLEAN}\nuser\nWhat is next?",
+        f"{CLEAN}\nassistant",
+        "[INST] What? [/INST] 4",
+        "<start_of_turn>model 4",
+        "### Response: 4",
+    ],
+    "leaked_teacher": ["As in the reference solution, it is 4.", "Reference: 4. So 4.", "The example response says 4."],
+    "broken_blocks": [
+        "```python\nprint(4)",
+        "```\nprint(4)\n```\nor\n```\nprint(4)\n```",
+        "<think>it is 4",
+        "<think>a</think><think>b</think>4",
+        "So \\boxed{4}, that is \\boxed{4}.",
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in PLANTED.items() for text in texts])
+def test_each_planted_artefact_is_found_as_what_it_is(kind: str, text: str) -> None:
+    found = artefacts_of(row(text), SPECIAL)
+    assert found[kind] and found["any"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLEAN,
+        "",
+        "```python\nprint(4)\n```",
+        "<think>it is 4</think>\n4",
+        "it was opened by the template</think>\n4",
+        "The user asks for the system's state. \\boxed{4}",
+        "system",
+        "1, 2, 3, 4, 5, 6, 7, 8, 9",
+        "a < b and c > d | e",
+    ],
+)
+def test_clean_answers_have_none(text: str) -> None:
+    assert not any(artefacts_of(row(text), SPECIAL).values())
+
+
+def test_truncation_is_counted_apart() -> None:
+    found = artefacts_of(row(CLEAN, ended="length"))
+    assert found["truncation"] and not found["any"]
+
+
+def by_name(records: list[Record]) -> dict[tuple[str, str], Record]:
+    return {(record.measure, record.against): record for record in records}
+
+
+def test_rates_are_absolute_and_beyond_the_untouched_models() -> None:
+    bad = PLANTED["leaked_template"][0]
+    base = {"a": [row(bad, "1"), *(row(CLEAN, str(i)) for i in range(2, 5))]}
+    previous = {"a": [row(bad, str(i)) for i in range(1, 4)] + [row(CLEAN, "4")]}
+    after = {"a": [row(bad, "1"), row(bad, "2"), row(CLEAN, "3"), row(CLEAN, "4", ended="length")]}
+    found = by_name(artefact_records(after, {"base": base, "previous": previous}, SPECIAL))
+    assert found["artefact_rate", "none"].value == 0.5
+    assert found["artefact_rate", "none"].by["truncation"] == 0.25
+    assert found["artefact_rate_change", "base"].value == 0.25
+    assert found["artefact_rate_change", "previous"].value == -0.25
+    assert found["artefact_rate", "none"].n == 4
+
+
+def test_choices_by_likelihood_are_no_answers() -> None:
+    assert artefact_rates({"a": [row("<|im_end|>", tokens=0), row(None)]}, SPECIAL) == (0, {})
+    found = by_name(artefact_records({"a": [row(None)]}, {"base": {}, "previous": {}}, SPECIAL))
+    for record in found.values():
+        assert record.value is None and record.reason
+
+
+def test_the_word_that_spreads_comes_first_and_one_loop_is_no_growth_of_many() -> None:
+    before = [f"the answer is {i}" for i in range(60)]
+    after = [f"the answer is \\boxed {i}" for i in range(40)] + [f"the answer is {i}" for i in range(20)]
+    growing = ngram_growth(before, after)
+    assert next(iter(growing)) in {"\\boxed", "is \\boxed"}
+    assert list(growing.values()) == sorted(growing.values(), reverse=True)
+    assert ngram_growth(before, before) == {}
+    assert "loop" not in ngram_growth(before, [*before, "loop " * 500])
+
+
+def test_drift_of_answers_against_earlier_ones() -> None:
+    before = {"a": [row("one two three four", "1", tokens=4), row("same", "2", tokens=2), row("gone", "3")], "b": []}
+    after = {"a": [row("one two three five", "1", tokens=8), row("same", "2", tokens=1)], "b": [row("new", "9")]}
+    found = {record.measure: record for record in drift_records(before, after, "base")}
+    assert found["response_length_ratio"].value == pytest.approx(9 / 6)
+    assert found["response_exact_match"].value == 0.5
+    assert found["response_edit_similarity"].value == pytest.approx((0.75 + 1) / 2)
+    assert found["response_exact_match"].n == 2
+    assert dict(found["response_exact_match"].by) == {"a": 0.5}
+
+
+def test_no_answers_in_both_rows_is_null_with_a_reason() -> None:
+    for record in drift_records({"a": [row("x", "1")]}, {"a": [row("x", "2")]}, "previous"):
+        assert record.value is None and record.reason and not record.by
