@@ -13,9 +13,11 @@ from typing import Annotated, Literal
 import typer
 
 from cl_bench.harness.cli_cache import cache_app
+from cl_bench.harness.cli_compare import compare, report
 from cl_bench.harness.cli_data import data_app
 from cl_bench.harness.cli_errors import exit_code
 from cl_bench.harness.cli_extensions import new_app, validate_app
+from cl_bench.harness.cli_items import recover, show
 from cl_bench.harness.cli_options import (
     GROUP_SETTINGS,
     AllowCode,
@@ -206,19 +208,10 @@ def list_(
     return list_command(kind, include_path or (), json)
 
 
-@app.command()
-def show(
-    kind: Annotated[
-        str, typer.Argument(help="method, modifier, task, sequence, suite, model, profile, recipe or run.")
-    ],
-    name: Annotated[str, typer.Argument(help="Its name, or a run directory.")],
-    include_path: IncludePath = None,
-    json: Json = False,
-) -> int:
-    """Show a method, modifier, task, sequence, suite, model, profile, recipe or run."""
-    from cl_bench.harness.commands.show import show_command
-
-    return show_command(kind, name, include_path or (), json)
+app.command()(compare)
+app.command()(report)
+app.command()(show)
+app.command()(recover)
 
 
 @models_app.command("list")

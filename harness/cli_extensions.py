@@ -10,7 +10,9 @@ import typer
 from cl_bench.harness.cli_options import GROUP_SETTINGS, AllowCode, DataRoot, IncludePath, Json, Offline
 
 new_app = typer.Typer(help="Write a working starting point for an extension.", **GROUP_SETTINGS)
-validate_app = typer.Typer(help="Check a method, modifier, specification, task or run directory.", **GROUP_SETTINGS)
+validate_app = typer.Typer(
+    help="Check a method, modifier, specification, task, suite or run directory.", **GROUP_SETTINGS
+)
 
 
 @validate_app.command("method")
@@ -81,6 +83,27 @@ def validate_task(
         data_root=data_root, include_paths=include_path or (), offline=offline, allow_code=allow_code
     )
     return validate_task_command(name, source or ("hub" if data_root else "lab"), execution, json)
+
+
+@validate_app.command("suite")
+def validate_suite(
+    name: Annotated[str, typer.Argument(help="A suite's name or its YAML file.")],
+    tier: Annotated[str | None, typer.Option(help="Tier that it must have; by default any.")] = None,
+    data_root: DataRoot = None,
+    include_path: IncludePath = None,
+    allow_code: AllowCode = None,
+    json: Json = False,
+) -> int:
+    """Read a suite's file and build the benchmarks whose rows are here.
+
+    Keys and their types, then every benchmark as a run would build it: its definition, its metric, each of its rows.
+    Nothing is downloaded; benchmarks without local rows are skipped with the reason.
+    """
+    from cl_bench.harness.commands.execution import execution_of
+    from cl_bench.harness.commands.validate_suite import validate_suite_command
+
+    execution = execution_of(data_root=data_root, include_paths=include_path or (), offline=True, allow_code=allow_code)
+    return validate_suite_command(name, tier, execution, json)
 
 
 @validate_app.command("run")

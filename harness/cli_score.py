@@ -27,10 +27,15 @@ def score(
     include_path: IncludePath = None,
     offline: Offline = False,
     allow_code: AllowCode = None,
-    output: Annotated[Path | None, typer.Option("--output", help="File for one score a row.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="File for one score a row; none of the inputs.")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Score predictions, or a run's responses again, without any model."""
+    """Score predictions, or a run's responses again, without any model.
+
+    Ids are those of the task's rows: cl-bench data rows TASK prints them with the prompts.
+    """
     from cl_bench.harness.commands.execution import execution_of
     from cl_bench.harness.commands.score import ScoreOptions, score_command
 

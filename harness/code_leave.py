@@ -14,7 +14,11 @@ _PROTECTION = "they run in processes of their own with limits on time, memory an
 
 
 def check_code_leave(
-    tasks: Iterable[Task], suite: SuiteSpec | None, allow: bool | None, note: Callable[[str], None]
+    tasks: Iterable[Task],
+    suite: SuiteSpec | None,
+    allow: bool | None,
+    note: Callable[[str], None],
+    of_a_run: bool = True,
 ) -> None:
     """Refuse a run that cannot be scored without running model-written programs, or say what it leaves out.
 
@@ -23,6 +27,7 @@ def check_code_leave(
         suite: The retention suite; its benchmarks that run programs are columns without values then.
         allow: What the user said; None: nothing, which is no leave.
         note: Told which columns will have no values, where the user has not said that this is meant.
+        of_a_run: Whether the tasks are those of a sequence, in whose place another could be chosen.
 
     Raises:
         UsageError: A task of the sequence needs leave, or this system cannot run programs safely.
@@ -38,7 +43,7 @@ def check_code_leave(
         raise UsageError(
             f"{_names('task', trained)} cannot be scored without running programs that the model writes",
             why=_PROTECTION,
-            hint=f"{_ALLOW}, or a sequence without {', '.join(trained)}",
+            hint=f"{_ALLOW}, or a sequence without {', '.join(trained)}" if of_a_run else f"{_ALLOW} runs them",
         )
     if measured and allow is None:
         note(

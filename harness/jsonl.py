@@ -22,28 +22,25 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 """Names of field types in task and suite files."""
 
 
-def read_jsonl(path: Path, fields: Mapping[str, str]) -> list[dict[str, Any]]:
+def read_jsonl(path: Path, fields: Mapping[str, str], any_text: bool = False) -> list[dict[str, Any]]:
     """Read and check a JSONL file.
 
     Args:
-        path: The file; empty lines are skipped.
+        path: The file, UTF-8 with or without a byte order mark; empty lines are skipped.
         fields: Fields that every row must have, with their type's name (``JSON_TYPES``); ``a.b`` is a field inside
             another. An ``id``, where rows have one, must be text or a whole number, and unique.
+        any_text: Whether all but the id may hold halves of surrogate pairs, which models write and no file can hold.
 
     Raises:
         DataError: The file cannot be read, a line is no JSON object, a field is missing or of another type, an id
             comes twice, or there is no row.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read", str(error)) from error
     rows: list[dict[str, Any]] = []
     seen: dict[Any, int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        row = _parsed(line, path, number)
+        row = _parsed(line, path, number, any_text)
         check_row(row, fields, f"{path}, line {number}")
         check_new_id(row, number, seen, f"{path}, line")
         rows.append(row)
@@ -52,20 +49,45 @@ def read_jsonl(path: Path, fields: Mapping[str, str]) -> list[dict[str, Any]]:
     return rows
 
 
-def _parsed(line: str, path: Path, number: int) -> dict[str, Any]:
+def _text(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():  # reading a pipe could wait for ever
+            what = "a folder" if path.is_dir() else "a pipe or a device"
+            raise DataError(f"{path} cannot be read", f"it is no regular file but {what}", "name a file with rows")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} cannot be read: it is not UTF-8 text", str(error), _as_text(error.object)) from error
+    if "\0" in text:
+        raise DataError(f"{path} cannot be read: it is not UTF-8 text", "it has zero bytes", _as_text(b""))
+    return text
+
+
+def _as_text(data: bytes) -> str:
+    """What makes UTF-8 text of a file that begins so."""
+    if data.startswith(b"\x1f\x8b"):
+        return "it is compressed: unpack it with gunzip"
+    return "write it as UTF-8; of UTF-16, for example, iconv -f UTF-16 -t UTF-8 makes that"
+
+
+def _parsed(line: str, path: Path, number: int, any_text: bool) -> dict[str, Any]:
+    where = f"{path}, line {number}"
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {number}: invalid JSON", f"{error.msg} at column {error.colno}") from error
+        raise DataError(f"{where}: invalid JSON", f"{error.msg} at column {error.colno}") from error
+    except ValueError as error:  # Python reads no whole number of more than 4,300 digits
+        raise DataError(f"{where}: a number has too many digits", str(error).partition(";")[0]) from error
     except RecursionError as error:
-        raise DataError(f"{path}, line {number}: invalid JSON", "it is nested too deeply") from error
+        raise DataError(f"{where}: invalid JSON", "it is nested too deeply") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: a row must be a JSON object", f"it is a {type(row).__name__}")
     if "\\ud" in line.lower():  # half of a surrogate pair is text for JSON, and for nothing that comes after
         try:
-            json.dumps(row, ensure_ascii=False).encode()
+            json.dumps(row.get("id") if any_text else row, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise DataError(f"{path}, line {number}: text that is no Unicode", str(error)) from error
-    if not isinstance(row, dict):
-        raise DataError(f"{path}, line {number}: a row must be a JSON object", f"it is a {type(row).__name__}")
+            raise DataError(f"{where}: text that is no Unicode", str(error)) from error
     return row
 
 

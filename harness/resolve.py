@@ -80,7 +80,7 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     model = with_thinking(find_model(request.model or profile.model, execution.offline), request.thinking)
     aligner = find_aligner(aligner_choice, model, execution.offline) if aligner_choice else None
     loaded = _loaded((stage.task for stage in sequence.stages), registry, data_options(data, execution))
-    resolved = resolved_suite(suite, tier, registry, data, execution)
+    resolved = resolved_suite(suite, tier, registry, data, execution, note)
     check_code_leave(loaded.values(), resolved, execution.allow_code, note)
     for name, task in loaded.items():
         for remark in task.remarks:

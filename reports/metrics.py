@@ -46,7 +46,8 @@ def metrics_grid(metrics: Mapping[str, Any]) -> Grid:
     for name, (label, definition) in METRICS.items():
         if name in metrics.get("clean", {}):
             clean = metrics["clean"][name]
-            rows.append((f"{label}, clean items", percent(clean["value"], name in SIGNED), "", clean["reason"]))
+            above = percent(metrics["clean"].get(f"{name}_above_chance", {}).get("value"), name in SIGNED)
+            rows.append((f"{label}, clean items", percent(clean["value"], name in SIGNED), above, clean["reason"]))
         found = metrics["metrics"].get(name, {"value": None, "reason": "not computed by this version"})
         adjusted = metrics["metrics"].get(f"{name}_above_chance")
         above = "" if adjusted is None else percent(adjusted["value"], name in SIGNED)

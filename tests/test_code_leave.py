@@ -45,7 +45,10 @@ def test_nothing_is_said_where_nothing_is_run() -> None:
 def test_a_task_that_runs_programs_needs_leave(allow: bool | None) -> None:
     with pytest.raises(UsageError, match="programs") as caught:
         said([Plain(), Programs()], None, allow)
-    assert "--allow-code-execution" in str(caught.value)
+    assert "--allow-code-execution" in str(caught.value) and "a sequence without programs" in str(caught.value)
+    with pytest.raises(UsageError, match="programs") as caught:
+        check_code_leave([Programs()], None, allow, print, of_a_run=False)
+    assert "--allow-code-execution" in caught.value.hint and "sequence" not in caught.value.hint
 
 
 def test_a_benchmark_that_runs_programs_is_left_out_and_named() -> None:

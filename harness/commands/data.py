@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """Options of ``cl-bench data prepare``; see its help."""
+    """Options of ``cl-bench data prepare`` and ``list``; see their help."""
 
     to: Path | None = None
     data_root: Path | None = None
     profile: str | None = None
     tier: str | None = None
+    with_suites: bool = True
     include_paths: tuple[Path, ...] = ()
     offline: bool = False
     progress: bool = True
@@ -56,7 +57,15 @@ def prepare_command(names: Sequence[str], options: PrepareOptions) -> int:
         raise UsageError(f"--to {root} is not a folder")
     roots = [folder for folder in (options.data_root, root) if folder is not None]
     with redirect_stdout(sys.stderr), make_progress(options.progress) as progress:
-        needs = needs_of(names, Registry(options.include_paths), roots, options.profile, options.tier, progress.note)
+        needs = needs_of(
+            names,
+            Registry(options.include_paths),
+            roots,
+            options.profile,
+            options.tier,
+            options.with_suites,
+            progress.note,
+        )
         try:
             outcomes = prepare(
                 wanted_sets(needs),
@@ -79,23 +88,38 @@ def prepare_command(names: Sequence[str], options: PrepareOptions) -> int:
     return code
 
 
-def list_command(data_root: Path | None, include_paths: Sequence[Path], json: bool) -> int:
-    """Print every data set of every task and suite with where it is: local, prepared, or absent."""
+def list_command(names: Sequence[str], options: PrepareOptions) -> int:
+    """Print data sets with where they are: local, prepared, or absent.
+
+    Args:
+        names: What reads them, as ``prepare`` takes it; empty: all tasks and suites.
+        options: Where to look, which suites count, and the form of the output.
+
+    Raises:
+        UnknownNameError: One of the names is none.
+    """
+    data_root = options.data_root
     prepare_libraries(execution_of(data_root=data_root, offline=True))
-    from cl_bench.harness.commands.data_needs import needs_of_all
+    from cl_bench.harness.commands.data_needs import needs_of, needs_of_all
     from cl_bench.tasks.sources.prepared import prepared_root
-    from cl_bench.tasks.sources.wanted import wanted_sets
+    from cl_bench.tasks.sources.wanted import table_titles, wanted_sets
 
     roots = [folder for folder in (data_root, prepared_root()) if folder is not None]
-    rows = [_listed(wanted, data_root) for wanted in wanted_sets(needs_of_all(Registry(include_paths), roots))]
-    if json:
+    registry = Registry(options.include_paths)
+    with redirect_stdout(sys.stderr):
+        chosen = (options.profile, options.tier, options.with_suites, print)
+        needs = needs_of(names, registry, roots, *chosen) if names else needs_of_all(registry, roots)
+    wanted = wanted_sets(needs)
+    rows = [_listed(one, data_root) for one in wanted]
+    if options.json:
         print_json(rows)
-    else:
-        _print_table(
-            ("data set", "state", "revision", "used by"),
-            [(row["name"], _state(row), (row["revision"] or "")[:12], ", ".join(row["for"])) for row in rows],
-            [row["detail"] for row in rows],
-        )
+        return EXIT_DONE
+    head = ("data set", "state", "licence", "revision", "used by")
+    lines = [
+        (name, _state(row), row["licence"] or "-", (row["revision"] or "")[:12], ", ".join(row["for"]))
+        for name, row in zip(table_titles(wanted), rows, strict=True)
+    ]
+    _print_table(head, lines, [row["detail"] for row in rows])
     return EXIT_DONE
 
 
@@ -136,33 +160,44 @@ def corpora_command(cutoff: str, json: bool) -> int:
 
 
 def _listed(wanted: Wanted, data_root: Path | None) -> dict[str, Any]:
-    from cl_bench.tasks.sources.base import DataOptions
-    from cl_bench.tasks.sources.locate import AbsentDataError, locate
     from cl_bench.tasks.sources.prepared import prepared_root, read_record
 
-    state, detail = "local" if data_root is not None else "prepared", ""
-    try:
-        for spec in wanted.specs:
-            locate(spec, DataOptions("hub", data_root, offline=True))
+    state, detail = _found(wanted, data_root)
+    licence = None
+    if state in ("local", "prepared"):
+        record = [one for one in read_record(data_root or prepared_root()) if one.key == wanted.key]
+        licence = next((one.licence or "not stated" for one in record), None)
         if data_root is None:
-            origins = [one.origin for one in read_record(prepared_root()) if one.key == wanted.key]
-            detail = "".join(f"copied from {origin}" for origin in origins if origin != "hub")
-    except AbsentDataError as error:
-        state, detail = "absent", "; ".join(filter(None, (error.what, error.why)))
-        if data_root is None and wanted.on_hub:
-            detail = f"on the hub: cl-bench data prepare {wanted.path}"
-    except DataError as error:
-        state, detail = "damaged", "; ".join(filter(None, (error.what, error.why, error.hint)))
+            detail = "".join(f"copied from {one.origin}" for one in record if one.origin != "hub")
     return {
         "name": wanted.title,
         "path": wanted.path,
         "config": wanted.config,
+        "splits": wanted.splits,
         "revision": wanted.revision,
         "for": wanted.users,
         "state": state,
         "optional": wanted.optional,
+        "licence": licence,
         "detail": detail,
     }
+
+
+def _found(wanted: Wanted, data_root: Path | None) -> tuple[str, str]:
+    """Whether all splits of a data set are there, and why not."""
+    from cl_bench.tasks.sources.base import DataOptions
+    from cl_bench.tasks.sources.presence import absence
+
+    options = DataOptions("hub", data_root, offline=True)
+    try:
+        absent = next((error for spec in wanted.specs if (error := absence(spec, options)) is not None), None)
+    except DataError as error:
+        return "damaged", "; ".join(filter(None, (error.what, error.why, error.hint)))
+    if absent is None:
+        return "local" if data_root is not None else "prepared", ""
+    if data_root is None and wanted.on_hub:
+        return "absent", f"on the hub: cl-bench data prepare {wanted.path}"
+    return "absent", "; ".join(filter(None, (absent.what, absent.why)))
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:
@@ -171,6 +206,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "name": wanted.title,
         "path": wanted.path,
         "config": wanted.config,
+        "splits": wanted.splits,
         "for": wanted.users,
         "state": outcome.state,
         "optional": wanted.optional,
@@ -186,19 +222,23 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    from cl_bench.tasks.sources.wanted import table_titles
+
     lines = []
-    for outcome in outcomes:
+    for name, outcome in zip(table_titles([outcome.wanted for outcome in outcomes]), outcomes, strict=True):
         row = _row(outcome)
         rows = ", ".join(f"{name} {count:,}" for name, count in row["rows"].items())
         size = _size(row["bytes"]) if row["bytes"] is not None else "-"
-        lines.append((row["name"], rows or "-", size, row["licence"] or "-", _revision(outcome), _state(row)))
+        lines.append((name, rows or "-", size, row["licence"] or "-", _revision(outcome), _state(row)))
     _print_table(
         ("data set", "rows", "size", "licence", "revision", "state"), lines, [outcome.detail for outcome in outcomes]
     )
 
 
 def _state(row: dict[str, Any]) -> str:
-    return f"{row['state']} (optional)" if row["optional"] and row["state"] == "absent" else str(row["state"])
+    """The state in a table; what is optional and not there is absent, for whatever reason."""
+    missing = row["state"] in ("absent", "gated", "failed")
+    return "absent (optional)" if row["optional"] and missing else str(row["state"])
 
 
 def _revision(outcome: Outcome) -> str:

@@ -23,6 +23,7 @@ def needs_of(
     roots: Sequence[Path],
     profile: str | None = None,
     tier: str | None = None,
+    with_suites: bool = True,
     note: Callable[[str], None] = lambda line: None,
 ) -> list[Need]:
     """The data sets that something reads.
@@ -36,7 +37,8 @@ def needs_of(
         roots: Folders with data sets, of which a task with several editions of its data takes what is there.
         profile: The one profile whose suite counts, or None.
         tier: Tier of the suites, or None.
-        note: Called with one line for each task that reads no public data.
+        with_suites: Whether a sequence stands for the suites that are measured beside it too.
+        note: Called with one line for each task that reads no public data, and for the suites that a sequence brings.
 
     Raises:
         UnknownNameError: A name is none of these; nothing was read.
@@ -57,7 +59,7 @@ def needs_of(
         if name in known["sequences"]:
             sequence = registry.sequence(name)
             tasks += [stage.task for stage in sequence.stages]
-            suites += sequence.suites or _profile_suites(profile)
+            suites += _sequence_suites(name, sequence.suites, profile, note) if with_suites else []
         needs += by_path.get(name, ())
         for task in dict.fromkeys(tasks):
             needs += _task(task, registry, roots, note)
@@ -95,7 +97,18 @@ def _suite(name: str, registry: Registry, tier: str | None) -> list[Need]:
     return suite_needs(name, registry.suite_path(name), tier)
 
 
-def _profile_suites(profile: str | None) -> list[str]:
-    profiles = [load_profile(name) for name in ([profile] if profile else profile_names())]
-    wanted = [one for one in profiles if one.data.source == "hub" or profile]
-    return list(dict.fromkeys(one.suite for one in wanted if one.suite))
+def _sequence_suites(name: str, declared: Sequence[str], profile: str | None, note: Callable[[str], None]) -> list[str]:
+    """Suites that a run of a sequence may measure, which are named."""
+    if declared:
+        note(f"{name}: with its suites {', '.join(declared)}; --no-suites leaves them out")
+        return list(declared)
+    profiles = [load_profile(one) for one in ([profile] if profile else profile_names())]
+    by_suite: dict[str, list[str]] = {}
+    for one in profiles:
+        if one.suite and (one.data.source == "hub" or profile):
+            by_suite.setdefault(one.suite, []).append(one.name)
+    for suite, users in by_suite.items():
+        of = f"profile{'s' * (len(users) > 1)} {' and '.join(users)}"
+        narrower = "--no-suites leaves it out" if profile else "--profile NAME or --no-suites narrows it"
+        note(f"{name}: with the suite {suite} of {of}; {narrower}")
+    return list(by_suite)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
-from cl_bench.harness.errors import ClBenchError
+from cl_bench.harness.errors import ClBenchError, UsageError
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.yaml_files import read_mapping
 
@@ -35,9 +35,15 @@ def _details(row: Row) -> str:
     for key, value in row.items():
         if key == "name" or value in (None, "", []):
             continue
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        text = _text(value)
         parts.append(text if key in ("description", "summary", "path") else f"{key}: {text}")
     return "  ".join(parts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:,}" for name, number in value.items()) or "-"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _methods(registry: Registry) -> list[Row]:
@@ -87,19 +93,45 @@ def _files(kind: str) -> Callable[[Registry], list[Row]]:
         found = []
         for name in registry.names(kind):
             path = registry.source(kind, name).path
-            content = read_mapping(path) if path is not None else {}
-            row: Row = {"name": name, "description": str(content.get("description") or content.get("title") or "")}
-            if kind == "sequences":
-                row["stages"] = [stage if isinstance(stage, str) else stage["task"] for stage in content["stages"]]
-                row["orders"] = list(content.get("orders", {}))
-            if kind == "tasks":
-                row["sources"] = list(content.get("sources", {}))
-            if kind == "suites":
-                row["tiers"] = list(content.get("tiers", {}))
+            row: Row = {"name": name, "description": ""}
+            try:
+                content = read_mapping(path) if path is not None else {}
+                row["description"] = str(content.get("description") or content.get("title") or "")
+                row |= _FACTS[kind](registry, name, content)
+            except UsageError as error:
+                row["description"] = f"cannot be read: {error.what}"
             found.append(row | {"from": _origin(registry, kind, name)})
         return found
 
     return rows
+
+
+def _sequence_facts(registry: Registry, name: str, content: Row) -> Row:
+    sequence = registry.sequence(name)
+    return {"stages": [stage.task for stage in sequence.stages], "orders": list(content.get("orders") or {})}
+
+
+def _task_facts(registry: Registry, name: str, content: Row) -> Row:
+    from cl_bench.harness.commands.list_tasks import task_facts
+    from cl_bench.tasks.loader import task_editions
+
+    if (path := registry.source("tasks", name).path) is not None:
+        task_editions(path)  # says what is wrong with a file that is none of a task
+    sources = [key for key, source in (content.get("sources") or {}).items() if "absent" not in (source or {})]
+    return {"sources": sources, **task_facts(registry, name)}
+
+
+def _suite_facts(registry: Registry, name: str, content: Row) -> Row:
+    from cl_bench.tasks.retention.suites import suite_tiers
+
+    return {"tiers": list(suite_tiers(registry.suite_path(name)))}
+
+
+_FACTS: dict[str, Callable[[Registry, str, Row], Row]] = {
+    "sequences": _sequence_facts,
+    "tasks": _task_facts,
+    "suites": _suite_facts,
+}
 
 
 def _models(registry: Registry) -> list[Row]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cl_bench.harness.code_leave import check_code_leave
 from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.commands.output_file import check_output, write_output
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, StoreError, UsageError
-from cl_bench.harness.files import write_json, write_jsonl
+from cl_bench.harness.files import plain
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.spec import DataSpec, Execution, data_options
-from cl_bench.tasks.base import SplitName
+from cl_bench.tasks.base import SplitName, Task
 from cl_bench.tasks.sources.base import OptionOrder
 
 if TYPE_CHECKING:
     from cl_bench.harness.measure.rescored_run import RescoredCell
-
-_SHOWN = 10
-"""Ids that are named one by one before the rest is only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ def score_command(run: Path | None, options: ScoreOptions) -> int:
         UsageError: Neither or both were given, or a name, file or row is wrong; nothing was written.
         StoreError: The run directory is damaged.
     """
-    if run is not None and (options.task or options.predictions):
-        raise UsageError("score takes a run, or --task with --predictions, not both")
+    if run is not None and (options.task or options.predictions or options.split or options.source):
+        raise UsageError("score takes a run, or --task with --predictions and what belongs to them, not both")
     prepare_libraries(options.execution)
     if run is not None:
         return _score_run(run, options)
@@ -73,39 +72,56 @@ def _score_predictions(name: str, predictions: Path, options: ScoreOptions) -> i
     from cl_bench.harness.measure.rescoring import read_predictions, score_predictions
 
     execution = options.execution
+    if options.output is not None:
+        check_output(options.output, [predictions], [execution.data_root] if execution.data_root else [])
     source = options.source or ("hub" if execution.data_root else "lab")
     with redirect_stdout(sys.stderr):
         data = data_options(DataSpec(source=source, option_order=options.option_order), execution)
         texts = read_predictions(predictions)
         task = Registry(execution.include_paths).task(name, data)
-        check_code_leave([task], None, execution.allow_code, print)
-        rows = task.split(options.split) if options.split else task.scorable()
-        scored = score_predictions(task, texts, rows)
+        check_code_leave([task], None, execution.allow_code, print, of_a_run=False)
+        scored = score_predictions(task, texts, options.split)
         if options.output is not None:
-            write_jsonl(options.output, scored.documents())
+            write_output(options.output, "".join(f"{_line(row)}\n" for row in scored.documents()))
+        for remark in task.remarks:
+            print(f"task {name}: {remark}")
     counts = scored.counts()
     _name_missing(scored.missing)
-    print_json({"task": name, **counts}) if options.json else print(_table(name, counts))
+    order = options.option_order if source == "hub" and _has_options(task, options.split) else None
+    if options.json:
+        print_json({"task": name, **counts})
+    else:
+        print(_table(name, counts, task.chance, order))
     return EXIT_DONE
+
+
+def _has_options(task: Task, split: SplitName | None) -> bool:
+    return any(example.choices for example in (task.split(split) if split else task.scorable()))
+
+
+def _line(row: Any) -> str:
+    return json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
 
 
 def _name_missing(missing: list[str]) -> None:
     if not missing:
         return
-    rest = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-    names = ", ".join(missing[:_SHOWN]) + rest
-    print(f"{len(missing)} rows without a prediction count as wrong: {names}", file=sys.stderr)
+    print(f"{len(missing)} rows without a prediction count as wrong: {', '.join(missing)}", file=sys.stderr)
 
 
-def _table(name: str, counts: Mapping[str, int]) -> str:
-    from cl_bench.harness.measure.intervals import wilson
+def _table(name: str, counts: Mapping[str, int], chance: float, order: OptionOrder | None) -> str:
+    from cl_bench.harness.measure.statistics.intervals import wilson
 
     n = counts["n"]
-    low, high = wilson(counts["correct"], n)
     keys = ("correct", "parsed", "format_ok")
     lines = [f"  {key:<9}  {counts[key]:>6}  {100 * counts[key] / n:5.1f} %" for key in keys]
-    lines[0] += f"  95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    return "\n".join([f"{name}: {n} rows", *lines])
+    interval = wilson(counts["correct"], n)
+    if interval is not None:
+        low, high = interval
+        lines[0] += f"  95 % interval {100 * low:.1f} to {100 * high:.1f}"
+    lines.append(f"  {'chance':<9}  {'':>6}  {100 * chance:5.1f} %")
+    options = "" if order is None else f", letters refer to the options {order.replace('-', ' ')}"
+    return "\n".join([f"{name}: {n} rows{options}", *lines])
 
 
 def _score_run(directory: Path, options: ScoreOptions) -> int:
@@ -113,8 +129,13 @@ def _score_run(directory: Path, options: ScoreOptions) -> int:
     from cl_bench.harness.measure.rescored_run import rescored_cells
     from cl_bench.harness.run_directory import load_run
 
-    given = {"data_root": options.execution.data_root, "allow_code": options.execution.allow_code}
-    execution = as_before(directory, {key: value for key, value in given.items() if value is not None})
+    if options.output is not None:
+        root = options.execution.data_root
+        check_output(options.output, holding=[root] if root else [], fixed=directory)
+    root = options.execution.data_root
+    execution = as_before(directory, {"data_root": root} if root else {})
+    # Leave to run programs is given by whoever asks, never by a manifest that came with the run.
+    execution = replace(execution, allow_code=options.execution.allow_code)
     with redirect_stdout(sys.stderr):
         view = load_run(directory, verify=True, weights=False)
         if not view.stages:
@@ -123,7 +144,7 @@ def _score_run(directory: Path, options: ScoreOptions) -> int:
         cells = rescored_cells(view, execution, registry)
     document: dict[str, Any] = {"run": str(directory), "cells": {name: asdict(cell) for name, cell in cells.items()}}
     if options.output is not None:
-        write_json(options.output, document)
+        write_output(options.output, json.dumps(plain(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     differing = {name: cell for name, cell in cells.items() if cell.recorded != cell.rescored}
     if options.json:
         print_json({**document, "differ": sorted(differing)})

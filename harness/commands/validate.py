@@ -42,7 +42,7 @@ def validate_method_command(name: str, include_paths: Sequence[Path], static: bo
     checks = method_class_checks(registry.method_class(name))
     if not static and all(check.passed for check in checks):
         checks += _trained_checks(name, None, registry, execution)
-    return _report(f"method {name}", checks, {}, json)
+    return report(f"method {name}", checks, {}, json)
 
 
 def validate_modifier_command(name: str, include_paths: Sequence[Path], static: bool, json: bool) -> int:
@@ -55,7 +55,7 @@ def validate_modifier_command(name: str, include_paths: Sequence[Path], static: 
     checks = modifier_class_checks(registry.modifier_class(name))
     if not static and all(check.passed for check in checks):
         checks += _trained_checks(_COMPANION, name, registry, execution)
-    return _report(f"modifier {name}", checks, {}, json)
+    return report(f"modifier {name}", checks, {}, json)
 
 
 def _trained_checks(method: str, modifier: str | None, registry: Registry, execution: Execution) -> list[Check]:
@@ -102,9 +102,10 @@ def validate_task_command(name: str, source: Literal["lab", "hub"], execution: E
     with redirect_stdout(sys.stderr):
         registry = Registry(execution.include_paths)
         task = registry.task(name, data_options(DataSpec(source=source), execution))
-        check_code_leave([task], None, execution.allow_code, print)
+        check_code_leave([task], None, execution.allow_code, print, of_a_run=False)
         counts, checks = task_checks(task)
-    return _report(f"task {name} ({source})", checks, {"rows": counts}, json)
+    said = {"remarks": list(task.remarks)} if task.remarks else {}
+    return report(f"task {name} ({source})", checks, {"rows": counts, **said}, json)
 
 
 def validate_run_command(directory: Path, json: bool) -> int:
@@ -116,7 +117,7 @@ def validate_run_command(directory: Path, json: bool) -> int:
     view = load_run(directory, weights=True)
     content = {"state": view.status.get("state"), "finished_stages": list(view.stages)}
     agree = Check("specification and hashes agree", "")
-    return _report(f"run {directory}", [agree, *run_checks(view)], content, json)
+    return report(f"run {directory}", [agree, *run_checks(view)], content, json)
 
 
 def _registered(name: str, include_paths: Sequence[Path], kind: str) -> tuple[str, Registry]:
@@ -143,11 +144,12 @@ def _registered(name: str, include_paths: Sequence[Path], kind: str) -> tuple[st
 
 def _in_line(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {number}" for name, number in value.items())
+        return ", ".join(f"{name} {'all' if number is None else number}" for name, number in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _report(what: str, checks: Sequence[Check], extra: dict[str, Any], json: bool) -> int:
+def report(what: str, checks: Sequence[Check], extra: dict[str, Any], json: bool) -> int:
+    """Print checks with what was counted beside them; returns the exit code."""
     passed = all(check.passed for check in checks)
     if json:
         rows = [{"passed": check.passed, **asdict(check)} for check in checks]

@@ -14,13 +14,14 @@ Three kinds, each a flag of an item:
 ``choices``
     Its options are those of a training question in any order, or one set (three options at least) holds the other, and
     the stems are the same: equal, one within the other with sentences around it, or, where the options come with at
-    most three stems, one's words in a row within the other's or all but a fifth of the words (of eight at least), in
-    order; the words that differ then have two characters or more, and no digit.
+    most three stems besides those that hold its own, one's words in a row within the other's or all but a fifth of the
+    words (of eight at least), in order; the words that differ then have two characters or more, and no digit.
 
 What many rows share is no overlap. Boilerplate is an n-gram in more than 1 % (five at least, ten at most) of the
 training rows or of the column's questions, or in two of both, a question with its options counted once; it is cut out
-before n-grams are looked for. A question that stands within the texts of as many rows is no repeat either. System turns
-are never looked at.
+before n-grams are looked for. A question of fewer than eight words that stands within the texts of as many rows is no
+repeat either. A longer question is one however often it comes: where all of it stands in a training text, boilerplate
+is not cut out, unless its stem asks nothing by itself. System turns are never looked at.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import islice
 
 from cl_bench.harness.measure.contamination_text import normal_form, sentences, words
 
 Options = frozenset[str]
 COMMON_STEMS = 3
-"""Options that come with more different stems than this name no question."""
+"""Options that come with more different stems than this, those that hold a stem aside, do not name its question."""
 CONTAINED_AT_LEAST = 3
 """A set with fewer options than this is not looked for within larger ones."""
 EDITED_AT_LEAST = 8
@@ -55,6 +56,10 @@ class Stem:
     def whole(self) -> str:
         """All its sentences, in the form of ``runs``."""
         return " ".join(self.sentences)
+
+    def surrounds(self, other: Stem) -> bool:
+        """Whether it is the other stem with plain words around it."""
+        return _surrounded(other.words, self.words)
 
     def nearly(self, other: Stem) -> bool:
         """Whether the words are those of the other stem, in order, but for a few plain ones.
@@ -135,13 +140,15 @@ class OptionSets:
             stems = self._stems[found]
             if stems.hold(stem):
                 return True
-            if naming and self.naming(found) and any(stem.nearly(other) for other in stems.by_form.values()):
+            if naming and self.naming(found, stem) and any(stem.nearly(other) for other in stems.by_form.values()):
                 return True
         return False
 
-    def naming(self, options: Options) -> bool:
-        """Whether the options come with few stems, so that they name a question."""
-        return options not in self._stems or len(self._stems[options].by_form) <= COMMON_STEMS
+    def naming(self, options: Options, stem: Stem) -> bool:
+        """Whether the options come with few stems, those with the words of this one aside, so that they name it."""
+        stems = self._stems[options].by_form.values() if options in self._stems else ()
+        others = (other for other in stems if other.form != stem.form and not other.surrounds(stem))
+        return next(islice(others, COMMON_STEMS, None), None) is None
 
     def _like(self, options: Options) -> Iterator[Options]:
         holders = self._holders

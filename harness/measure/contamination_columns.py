@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 from typing import Any
 
 from cl_bench.harness.measure.contamination import KINDS, Item, TrainingRow
@@ -10,7 +11,7 @@ from cl_bench.harness.measure.contamination_choices import Options, OptionSets, 
 from cl_bench.harness.measure.contamination_grams import (
     GRAM,
     ColumnGrams,
-    Indices,
+    Found,
     Texts,
     Vocabulary,
     batches,
@@ -21,6 +22,8 @@ from cl_bench.harness.measure.contamination_text import first_sentence, normal_f
 Place = tuple[str, int]
 """Name of a column and place of an item in it."""
 _SHORTEST_PASSAGE = 3
+_TELLING_PASSAGE = 8
+"""A question of so many words that stands in many rows is a repeat; a shorter one may be a turn of phrase."""
 _MOST_SETS = {True: 2, False: 10}
 """Most sets of options that a stem of fewer than 13 words (True), or a longer one, comes with as one question."""
 
@@ -66,18 +69,28 @@ class Column:
             trained: The training set.
             name: The column's name.
         """
+        wholes = self._wholes(trained.grams[name])
+        bare = self._bare(trained, name, wholes)
+        whole = (place for place in wholes if self.stems[place].form not in bare)
         places = {
-            "exact": self._exact(trained, name),
-            "ngram": self.grams.items_with(trained.grams[name], trained.questions),
+            "exact": self._exact(trained, name, bare),
+            "ngram": chain(self.grams.items_with(trained.grams[name], trained.questions), whole),
             "choices": self._choices(trained),
         }
         return {kind: tuple(self.ids[place] for place in sorted(set(places[kind]))) for kind in KINDS}
 
-    def _exact(self, trained: Trained, name: str) -> Iterator[int]:
+    def _wholes(self, found: Sequence[Found]) -> dict[int, set[int]]:
+        """Items whose whole question stands in a training text, word for word, with the numbers of the rows."""
+        rows: dict[int, set[int]] = {}
+        for number, row in chain.from_iterable(part.wholes for part in found):
+            rows.setdefault(number, set()).add(row)
+        return {place: held for number, held in rows.items() for place in self.grams.wholes.items[number]}
+
+    def _exact(self, trained: Trained, name: str, bare: Set[str]) -> Iterator[int]:
         limit = common_above(trained.questions)
-        bare = {form for form in self.forms if self._is_bare(form, trained)}
         for place, rows in trained.passages[name].items():
-            if len(rows) <= limit and self.stems[place].form not in bare:
+            stem = self.stems[place]
+            if stem.form not in bare and (len(rows) <= limit or len(stem.words) >= _TELLING_PASSAGE):
                 yield place
         for form, others in trained.asked.items():
             for place in self.forms.get(form, ()):
@@ -85,14 +98,23 @@ class Column:
                 if form not in bare or own is None or any(other and same_options(own, other) for other in others):
                     yield place
 
-    def _is_bare(self, form: str, trained: Trained) -> bool:
-        """Whether a stem comes with so many sets of options that it asks nothing without them."""
-        sets = {self._options[place] for place in self.forms[form]} | trained.asked.get(form, set())
-        return len(sets - {None}) > _MOST_SETS[len(form.split()) < GRAM]
+    def _bare(self, trained: Trained, name: str, wholes: Mapping[int, Set[int]]) -> set[str]:
+        """Stems that come with so many sets of options that they ask nothing without them."""
+        bare = set()
+        for form, places in self.forms.items():
+            sets = {self._options[place] for place in places} | trained.asked.get(form, set())
+            found = (rows[place] for rows in (trained.passages[name], wholes) for place in places if place in rows)
+            holders = set[int]().union(*found)
+            if holders:
+                sets |= trained.options_with(self.stems[places[0]], holders)
+            if len(sets - {None}) > _MOST_SETS[len(form.split()) < GRAM]:
+                bare.add(form)
+        return bare
 
     def _choices(self, trained: Trained) -> Iterator[int]:
         for place, own in enumerate(self._options):
-            if own is not None and trained.sets.ask(own, self.stems[place], self._sets.naming(own)):
+            stem = self.stems[place]
+            if own is not None and trained.sets.ask(own, stem, self._sets.naming(own, stem)):
                 yield place
 
 
@@ -132,7 +154,7 @@ class Trained:
         asked: Training questions that are evaluated too, each with the sets of options it came with.
         passages: By column: items whose question stands within training texts, with the numbers of the rows' questions.
         sets: Options of the training questions.
-        grams: By column: n-grams of it, with the numbers of the rows' questions.
+        grams: By column: n-grams and whole questions of it, with the numbers of the rows' questions.
         questions: Number of different training questions.
     """
 
@@ -141,12 +163,19 @@ class Trained:
         self.asked: dict[str, set[Options | None]] = {}
         self.passages: dict[str, dict[int, set[int]]] = {name: {} for name in evaluated.columns}
         self.sets = OptionSets()
-        self.grams: dict[str, list[Indices]] = {name: [] for name in evaluated.columns}
+        self.grams: dict[str, list[Found]] = {name: [] for name in evaluated.columns}
         self.questions = 0
+        self._multiple_choice: dict[int, tuple[str, Options]] = {}
         self._evaluated = evaluated
         for grams in batches(self._texts(rows)):
             for name, column in evaluated.columns.items():
                 self.grams[name].append(column.grams.found_in(grams))
+
+    def options_with(self, stem: Stem, rows: Iterable[int]) -> set[Options | None]:
+        """Sets of options under the training questions, among some, that have a stem's words in a row."""
+        asked = (self._multiple_choice[row] for row in rows if row in self._multiple_choice)
+        run = f" {' '.join(stem.words)} "
+        return {options for question, options in asked if run in f" {' '.join(words(question))} "}
 
     def _texts(self, rows: Iterable[TrainingRow]) -> Iterator[tuple[list[int], int]]:
         numbers: dict[Any, int] = {}
@@ -159,6 +188,7 @@ class Trained:
                 self.asked.setdefault(form, set()).add(asked.options)
             if asked.options is not None:
                 self.sets.add(asked.options, stem)
+                self._multiple_choice[number] = asked.stem, asked.options
             whole = () if any(row.question in text for text in row.texts) else (row.question,)
             for text in (*whole, *row.texts):
                 self._find_passages(text, number)

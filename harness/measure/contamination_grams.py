@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cl_bench.harness.measure.contamination_wholes import WholeQuestions
+
 GRAM = 13
 """Words of an n-gram, as for GPT-3 (2005.14165, appendix C)."""
 COMMON_SHARE = 0.01
@@ -61,12 +63,18 @@ class Grams(NamedTuple):
     Attributes:
         hashes: Their hashes.
         owners: Owner of the text that each is from.
-        starts: Where each begins, counted in words over all texts; n-grams of two texts never overlap.
+        starts: Where each begins among ``words``; n-grams of two texts never overlap.
+        texts: Number of the text that each is from.
+        words: Word numbers of all texts, -1 after each text.
+        begins: Where each text begins among them, and where they end.
     """
 
     hashes: Hashes
     owners: Indices
     starts: Indices
+    texts: Indices
+    words: Indices
+    begins: Indices
 
 
 class Texts:
@@ -84,8 +92,9 @@ class Texts:
         """Add a text; n-grams do not reach from one text into the next."""
         if len(numbers) >= GRAM:
             self._numbers.extend(numbers)
+            self._numbers.append(_UNKNOWN)
             self._owners.append(owner)
-            self._lengths.append(len(numbers))
+            self._lengths.append(len(numbers) + 1)
 
     def grams(self) -> Grams:
         """The n-grams of known words that have enough telling words."""
@@ -93,15 +102,28 @@ class Texts:
         lengths = np.asarray(self._lengths, dtype=np.int64)
         texts = np.repeat(np.arange(len(lengths)), lengths)
         count = max(0, len(numbers) - GRAM + 1)
-        wanted = texts[:count] == texts[GRAM - 1 :]
-        wanted &= _within_gram(numbers == _UNKNOWN) == 0
+        wanted = _within_gram(numbers == _UNKNOWN) == 0
         wanted &= _within_gram(numbers % 2 == 1) >= TELLING_WORDS
         mixed = _mixed(numbers)
         hashes: Hashes = np.zeros(count, dtype=np.uint64)
         for place in range(GRAM):
             hashes = hashes * _MULTIPLIER + mixed[place : place + count]
         starts = np.flatnonzero(wanted)
-        return Grams(hashes[starts], np.asarray(self._owners, dtype=np.int64)[texts[starts]], starts)
+        owners = np.asarray(self._owners, dtype=np.int64)[texts[starts]]
+        begins = np.concatenate([[0], np.cumsum(lengths)])
+        return Grams(hashes[starts], owners, starts, texts[starts], numbers, begins)
+
+
+class Found(NamedTuple):
+    """What one part of the training data has of a column.
+
+    Attributes:
+        pairs: (n-gram, owner), each once.
+        wholes: (number of a question, owner) where the whole question stands in a text of the owner's.
+    """
+
+    pairs: Indices
+    wholes: frozenset[tuple[int, int]]
 
 
 def _within_gram(words: NDArray[np.bool_]) -> Indices:
@@ -119,7 +141,11 @@ def _mixed(numbers: Indices) -> Hashes:
 
 
 class ColumnGrams:
-    """The n-grams of one column's questions."""
+    """The n-grams of one column's questions.
+
+    Attributes:
+        wholes: The questions as a whole.
+    """
 
     def __init__(self, texts: Texts, questions: Sequence[int]) -> None:
         """Index.
@@ -135,17 +161,21 @@ class ColumnGrams:
         asked = _pairs(self._places, np.asarray(questions, dtype=np.int64)[self._items])
         self._asked = np.bincount(asked[:, 0], minlength=len(self._known))
         self._common = common_above(len(set(questions)))
+        self.wholes = WholeQuestions(grams, self._places, self._asked)
 
-    def found_in(self, grams: Grams) -> Indices:
-        """Pairs (n-gram, owner), each once, of the n-grams that the column has."""
+    def found_in(self, grams: Grams) -> Found:
+        """What of the column stands in training texts."""
         if not len(self._known):
-            return np.empty((0, 2), dtype=np.int64)
+            return Found(np.empty((0, 2), dtype=np.int64), frozenset())
         places = np.searchsorted(self._known, grams.hashes).clip(max=len(self._known) - 1)
-        hit = self._known[places] == grams.hashes
-        return _pairs(places[hit], grams.owners[hit])
+        hits = np.flatnonzero(self._known[places] == grams.hashes)
+        wholes = self.wholes.found_in(grams, hits, places[hits])
+        return Found(_pairs(places[hits], grams.owners[hits]), frozenset(wholes))
 
-    def items_with(self, found: Sequence[Indices], rows: int) -> list[int]:
+    def items_with(self, found: Sequence[Found], rows: int) -> list[int]:
         """Items that share an n-gram with the training texts, boilerplate cut out of their questions before.
+
+        Whole questions are not among what is looked at here: see ``Found.wholes``.
 
         An n-gram is boilerplate where it stands in too many training rows of different questions, or in too many
         different questions of the column (``common_above``), or in two of both, as every template does. No word of it
@@ -155,7 +185,7 @@ class ColumnGrams:
             found: What ``found_in`` gave for all parts of the training data; an owner is a training question.
             rows: Number of training questions.
         """
-        pairs = _unique(np.concatenate([np.empty((0, 2), dtype=np.int64), *found]))
+        pairs = _unique(np.concatenate([np.empty((0, 2), dtype=np.int64), *(part.pairs for part in found)]))
         trained = np.bincount(pairs[:, 0], minlength=len(self._known))
         shared = (trained >= _ON_BOTH_SIDES) & (self._asked >= _ON_BOTH_SIDES)
         boilerplate = shared | (trained > common_above(rows)) | (self._asked > self._common)

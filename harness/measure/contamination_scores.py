@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cl_bench.harness.files import read_json, read_object
 from cl_bench.harness.measure.contamination import KINDS, Overlap, shares
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Column, Matrix
-from cl_bench.harness.measure.metrics import run_metrics
+from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import CONTAMINATION, RunView, load_run
 
@@ -22,7 +22,7 @@ STAGE_CONTAMINATION = f"data/{CONTAMINATION}"
 CONTAMINATION_VERSION = 1
 _LABELS = {"exact": "exact", "ngram": "13-gram", "choices": "choices"}
 _SCHEMA = "contamination"
-_OF_RETENTION = ("retention", "retention_change")
+_OF_RETENTION = ("retention", "retention_above_chance", "retention_change", "retention_change_above_chance")
 _TOLERANCE = 1e-9
 
 
@@ -89,7 +89,8 @@ def clean_metrics(directory: Path) -> dict[str, dict[str, Any]]:
     left = {column["name"]: column["n"] for column in clean["matrix"]["columns"] if column["kind"] == "retention"}
     n = sum(columns[name]["n"] for name in left)
     remark = f"the same on the {sum(left.values())} of {n} items that no stage trained on"
-    found = {name: clean["metrics"][name] for name in _OF_RETENTION}
+    # A run of an older version may lack some.
+    found = {name: clean["metrics"][name] for name in _OF_RETENTION if name in clean["metrics"]}
     return {
         name: {"value": metric["value"], "reason": remark if metric["value"] is not None else metric["reason"]}
         for name, metric in found.items()

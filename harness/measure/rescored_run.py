@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cl_bench.harness.errors import DataError
+from cl_bench.harness.errors import DataError, UsageError
 from cl_bench.harness.measure.recorded_lm import RecordedLM
 from cl_bench.harness.measure.run_evaluation import TaskColumn, suite_runner, task_columns
 from cl_bench.harness.measure.suite import SuiteRunner
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import RunView
 from cl_bench.harness.spec import Execution, data_options
+from cl_bench.tasks.base import Task
 
 Samples = Sequence[Mapping[str, Any]]
 
@@ -45,9 +46,11 @@ def rescored_cells(view: RunView, execution: Execution, registry: Registry) -> d
 
     Raises:
         DataError: The data are gone, or do not hold the rows that were answered.
+        UsageError: Responses are programs, and these may not be run.
     """
     options = data_options(view.spec.data, execution)
     tasks = {task.name: registry.task(task.name, options) for task in view.spec.tasks}
+    _check_leave(view, tasks, execution)
     columns, suite = list(task_columns(view.spec, tasks)), suite_runner(view.spec, options)
     cells: dict[str, RescoredCell] = {}
     for row in view.stages:
@@ -57,6 +60,20 @@ def rescored_cells(view: RunView, execution: Execution, registry: Registry) -> d
             cells[f"{row}/{name}"] = RescoredCell(view.matrix.value(row, name), value, changed)
         cells |= dict(_suite_cells(view, row, suite))
     return cells
+
+
+def _check_leave(view: RunView, tasks: Mapping[str, Task], execution: Execution) -> None:
+    """Refuse to run the programs in a run's responses unasked, whatever the run itself was allowed to do."""
+    suite = view.spec.suite.tasks if view.spec.suite else ()
+    measured = {str(entry["name"]) for entry in suite if entry.get("executes_code")}
+    names = [task.name for task in tasks.values() if task.executes_code]
+    names += [name for name in measured if any(view.matrix.value(row, name) is not None for row in view.matrix.rows)]
+    if names and not execution.allow_code:
+        raise UsageError(
+            f"the responses to {', '.join(sorted(names))} are programs, which are not run unasked",
+            "the leave that the run had is not that of whoever scores it",
+            "--allow-code-execution runs them in a sandbox",
+        )
 
 
 def _task_cell(item: TaskColumn, samples: Iterable[Mapping[str, Any]]) -> tuple[float | None, tuple[str, ...]]:

@@ -9,9 +9,12 @@ from typing import Any
 
 from cl_bench.harness.errors import DataError
 from cl_bench.harness.jsonl import read_jsonl
-from cl_bench.tasks.base import Example, Score, Task
+from cl_bench.tasks.base import SPLITS, Example, Score, SplitName, Task
+from cl_bench.tasks.sources.base import LeavesRowsOut
 
 NOT_SHOWN = "no prediction"
+_UNSPLIT = "rows that repeat another and are in no split"
+_NO_ROWS = "not of this task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +55,63 @@ class Scored:
 
 
 def read_predictions(path: Path) -> dict[str, str]:
-    """Texts by id from a JSONL file of rows ``{"id", "text"}``.
+    """Texts by id from a JSONL file of rows ``{"id", "text"}``; a text may be any that JSON can say.
 
     Raises:
         DataError: The file cannot be read, a row is broken, or an id comes twice; file, line and field are named.
     """
-    return {row["id"]: row["text"] for row in read_jsonl(path, {"id": "str", "text": "str"})}
+    return {row["id"]: row["text"] for row in read_jsonl(path, {"id": "str", "text": "str"}, any_text=True)}
 
 
-def score_predictions(task: Task, predictions: Mapping[str, str], rows: Sequence[Example]) -> Scored:
+def score_predictions(task: Task, predictions: Mapping[str, str], split: SplitName | None = None) -> Scored:
     """Score predictions of a task's rows.
 
     Args:
         task: The task.
         predictions: Texts by id.
-        rows: The rows that should have one; a row without counts as wrong.
+        split: The split whose rows should have one, or None for all rows of the task; a row without counts as wrong.
 
     Raises:
         DataError: A prediction's id is no row of these.
     """
+    rows = task.split(split) if split else task.scorable()
     known = {example.id for example in rows}
     unknown = [name for name in predictions if name not in known]
     if unknown:
-        shown = ", ".join(repr(name) for name in unknown[:5])
-        raise DataError(
-            f"{len(unknown)} predictions are for rows that {task.name} does not have: {shown}",
-            why=f"it has {len(known)} rows, such as {next(iter(known), None)!r}",
-            hint="check --task and --data-root, and that ids are those of the rows",
-        )
+        raise _unknown_rows(task, unknown, len(predictions), rows, split)
     scores: dict[str, Score | None] = {}
     for example in rows:
         text = predictions.get(example.id)
         scores[example.id] = None if text is None else task.score(example, text)
     return Scored(task.name, scores)
+
+
+def _unknown_rows(
+    task: Task, unknown: Sequence[str], predictions: int, rows: Sequence[Example], split: SplitName | None
+) -> DataError:
+    """What the rows are whose ids are none of those to be scored, counted by kind."""
+    elsewhere = {example.id: _UNSPLIT for example in task.scorable()} if split else {}
+    elsewhere |= {example.id: f"rows of {name}" for name in SPLITS if split for example in task.split(name)}
+    left_out = task.left_out if isinstance(task, LeavesRowsOut) else {}
+    kinds: dict[str, list[str]] = {}
+    for name in unknown:
+        kind = elsewhere.get(name) or (f"left out of the task ({left_out[name]})" if name in left_out else _NO_ROWS)
+        kinds.setdefault(kind, []).append(name)
+    counted = [
+        f"{len(names)} {'is' if len(names) == 1 else 'are'} {kind}, such as {names[0]!r}"
+        for kind, names in kinds.items()
+    ]
+    asked = f"the {split} split of {task.name}" if split else task.name
+    example = f", such as {rows[0].id!r}" if rows else ""
+    hints = ["leave --split out to score all rows of the task"] if any(name in elsewhere for name in unknown) else []
+    hints += (
+        ["leave out the predictions for rows that are left out"] if any(name in left_out for name in unknown) else []
+    )
+    hints += (
+        [f"cl-bench data rows {task.name} prints the ids; check --task and --data-root"] if _NO_ROWS in kinds else []
+    )
+    return DataError(
+        f"{len(unknown)} of {predictions} predictions are for rows that {asked} does not have",
+        f"{'; '.join(counted)}; {asked} has {len(rows)} rows{example}",
+        "; ".join(hints),
+    )

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from cl_bench.harness.errors import UnknownNameError, UsageError
 from cl_bench.tasks.retention.adapters import ADAPTERS
+from cl_bench.tasks.retention.suite_files import check_data, check_fields, read_suite
 from cl_bench.tasks.sources.base import DataOptions
 
 TIERS = ("smoke", "fast", "full")
@@ -83,31 +82,32 @@ def load_suite(path: Path, tier: str | None = "fast") -> tuple[SuiteEntry, ...]:
         tier: Which number of rows: a key of the file's ``tiers``; None: all.
 
     Raises:
-        UsageError: The file is no suite, or names an unknown tier or adapter.
+        UsageError: The file is no suite, or names an unknown tier or adapter; says what is missing in which benchmark.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        tiers: dict[str, int | None] = content["tiers"]
-        defaults: dict[str, Any] = content.get("defaults", {})
-        entries: list[dict[str, Any]] = content["tasks"]
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OSError) as error:
-        raise UsageError(
-            f"{path} is not a suite", f"{type(error).__name__}: {error}", "it needs the keys `tiers` and `tasks`"
-        ) from error
+    content = read_suite(path)
+    tiers: dict[str, int | None] = content["tiers"]
     if tier is not None and tier not in tiers:
         raise UnknownNameError("tier", tier, tiers)
     rows = None if tier is None else tiers[tier]
-    expanded = [entry for declared in entries for entry in _expanded({**defaults, **declared})]
-    try:
-        suite = tuple(SuiteEntry(**{"rows": rows, **entry}) for entry in expanded)
-    except TypeError as error:
-        raise UsageError(f"{path} has an entry that is no benchmark", str(error)) from error
+    defaults: dict[str, Any] = content.get("defaults") or {}
+    expanded = [entry for declared in content["tasks"] for entry in _expanded({**defaults, **declared})]
+    suite = tuple(_entry({"rows": rows, **entry}, path) for entry in expanded)
     for entry in suite:
         _check(entry, path)
     names = [entry.name for entry in suite]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UsageError(f"{path} names {', '.join(sorted(repeated))} more than once")
     return suite
+
+
+def suite_tiers(path: Path) -> dict[str, int | None]:
+    """Tiers of a suite with their rows, in the order of the file; raises UsageError as ``load_suite`` does."""
+    return dict(read_suite(path)["tiers"])
+
+
+def _entry(values: dict[str, Any], path: Path) -> SuiteEntry:
+    check_fields(SuiteEntry, values, f"the benchmark {values.get('name') or values.get('task')!r} of {path}")
+    return SuiteEntry(**values)
 
 
 def _check(entry: SuiteEntry, path: Path) -> None:
@@ -117,6 +117,14 @@ def _check(entry: SuiteEntry, path: Path) -> None:
         raise UsageError(f"{path}: {entry.name} runs model-written programs", hint="it must say `executes_code: true`")
     if not 0 <= entry.chance < 1:
         raise UsageError(f"{path}: the chance of {entry.name} is {entry.chance}", "it must be from 0 to below 1")
+    if entry.source == "lab-skill":
+        if entry.metric != "acc":
+            raise UnknownNameError(f"metric of the lab skill {entry.name} ({path})", entry.metric, ["acc"])
+        return
+    what = f"the benchmark {entry.name!r} of {path}"
+    check_data(entry.data, f"`data` of {what}")
+    if entry.worked_examples:
+        check_data(entry.worked_examples, f"`worked_examples` of {what}")
 
 
 def _expanded(entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 SourceName = Literal["lab", "hub"]
 OptionOrder = Literal["permuted", "as-published"]
+
+
+@runtime_checkable
+class LeavesRowsOut(Protocol):
+    """A task that knows which rows of its data are none of its own."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Why a row that cannot be scored is none, by the row's id, as far as these rows have ids."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Any
 from cl_bench.harness.errors import DataError
 from cl_bench.harness.jsonl import check_new_id
 from cl_bench.tasks.sources.base import DataOptions
-from cl_bench.tasks.sources.front_matter import README, read_front_matter
-from cl_bench.tasks.sources.locate import AbsentDataError, DatasetSpec, load_rows, locate, located_files
+from cl_bench.tasks.sources.locate import AbsentDataError, DatasetSpec, load_rows, locate
 from cl_bench.tasks.sources.prepared import prepared_root, read_record
+from cl_bench.tasks.sources.presence import absence
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,10 @@ def find_edition(task: str, editions: Sequence[Edition], options: DataOptions) -
         errors.append(error)
     if len(errors) == 1:
         raise errors[0]
-    tried = [f"{edition.title}: {error.why or error.hint}" for edition, error in zip(editions, errors, strict=True)]
+    tried = [
+        f"{edition.title}: {error.what} ({error.why or error.hint})"
+        for edition, error in zip(editions, errors, strict=True)
+    ]
     where = "on this machine" if options.data_root is None else f"in {options.data_root}"
     raise AbsentDataError(f"the data of the task {task} is not {where}", "; ".join(tried), errors[0].hint)
 
@@ -88,7 +91,7 @@ def _present_parts(edition: Edition, options: DataOptions) -> tuple[tuple[Datase
     """The parts that are there; an error where a data set has none of its configurations."""
     present: list[DatasetSpec] = []
     for path, configurations in itertools.groupby(edition.parts, key=lambda part: part.path):
-        found = [(part, _absence(part, options)) for part in configurations]
+        found = [(part, absence(part, options)) for part in configurations]
         there = [part for part, error in found if error is None]
         if not there:
             return (), found[0][1]
@@ -96,23 +99,6 @@ def _present_parts(edition: Edition, options: DataOptions) -> tuple[tuple[Datase
             return (), AbsentDataError(f"{path} from the hub is not training data")
         present += there
     return tuple(present), None
-
-
-def _absence(part: DatasetSpec, options: DataOptions) -> AbsentDataError | None:
-    try:
-        located = locate(part, options)
-    except AbsentDataError as error:
-        return error
-    if located.kind != "folder" or located.root is None:
-        return None
-    front = read_front_matter(located.root / README)
-    try:
-        for split in part.files:
-            if not located_files(part, split, located) and not front.get("configs"):
-                return AbsentDataError(f"the folder {located.root} has no files named after {part.hub_split(split)}")
-    except DataError as error:
-        return AbsentDataError(error.what, error.why, error.hint)
-    return None
 
 
 def comes_from_hub(part: DatasetSpec, options: DataOptions) -> bool:

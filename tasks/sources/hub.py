@@ -65,6 +65,11 @@ class HubTask(Task):
         return self._rows.dropped
 
     @property
+    def left_out(self) -> Mapping[str, str]:
+        """Why a row cannot be scored, by id; loads the rows."""
+        return self._rows.unreadable
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know about the rows; loads them."""
         return self._rows.remarks

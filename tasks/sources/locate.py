@@ -124,14 +124,14 @@ def _in_data_root(spec: DatasetSpec, root: Path) -> Located:
             remark or "its preparation was not finished",
             f"cl-bench data prepare {spec.path} --to {root}",
         )
-    if (folder := root / spec.path).is_dir():
+    if data_files(folder_names(folder := root / spec.path)):
         return Located("folder", folder)
     files = {split: root / name for split, name in spec.files.items()}
     absent = [path.name for path in files.values() if not path.is_file()]
     if absent:
         raise AbsentDataError(
             f"the data set {spec.path} is not in {root}",
-            f"there is neither a folder {spec.path} nor {' and '.join(absent)}",
+            f"there is neither a folder {spec.path} with data files nor {' and '.join(absent)}",
             "put it there, or leave --data-root out to load it from the hub",
         )
     return Located("files", root, files)
@@ -242,17 +242,19 @@ def data_identity(spec: DatasetSpec, options: DataOptions) -> dict[str, Any]:
     """What fixes the rows, as JSON: a hash over the bytes of local files, the revision on the hub, or the absence.
 
     The hash is over the files' bytes by split; names and folders do not enter it, so that a prepared data set, a copy
-    of it under a data root and the same bytes as flat files are one data set.
+    of it under a data root and the same bytes as flat files are one data set. Where no revision is asked for, it is the
+    commit that the hub has today: what it publishes tomorrow is another data set.
 
     Raises:
-        DataError: A local file is broken.
+        DataError: A local file is broken, or the hub does not say what its commit is.
     """
     try:
         located = locate(spec, options)
     except AbsentDataError:
         return {"absent": spec.path}
     if located.kind == "hub":
-        return {"path": spec.path, "config": spec.config, "revision": spec.revision}
+        revision = spec.revision or _commit_today(spec)
+        return {"path": spec.path, "config": spec.config, "revision": revision} if revision else {"absent": spec.path}
     files = {split: located_files(spec, split, located) for split in sorted(spec.files)}
     for split, paths in files.items():
         if paths and all(path.suffix == ".jsonl" for path in paths):
@@ -264,6 +266,22 @@ def data_identity(spec: DatasetSpec, options: DataOptions) -> dict[str, Any]:
         assert root is not None
         files = {"": [root / name for name in data_files(folder_names(root))]}
     return {"sha256": _files_hash(files)}
+
+
+def _commit_today(spec: DatasetSpec) -> str | None:
+    """The commit of what the hub publishes now, or None where it has no such data set; raises DataError."""
+    from cl_bench.tasks.sources.fetch import FetchError, look_up, real_hub
+
+    try:
+        return look_up(real_hub(), spec.path, None).commit
+    except FetchError as error:
+        if error.state == "absent":
+            return None
+        raise DataError(
+            f"the hub does not say which revision of {spec.path} it has",
+            error.reason,
+            "give --data-root DIR with a local copy, pin its `revision`, or leave it out",
+        ) from error
 
 
 def _files_hash(files: Mapping[str, list[Path]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -59,7 +60,6 @@ def prepare(
     """
     if data_root is not None and data_root.resolve() == root.resolve():
         raise UsageError("--to and --data-root are the same folder", hint="what lies there needs no preparation")
-    root.mkdir(parents=True, exist_ok=True)
     with _locked(root):
         work = _Preparation(Holdings(root), hub, data_root, offline, note)
         # A revision that is pinned decides for those that take any.
@@ -99,11 +99,12 @@ class _Preparation:
         return replace(outcome, detail="; ".join(filter(None, parts)))
 
     def clean_up(self) -> None:
-        """Remove what downloads left of data sets that are whole."""
+        """Remove what downloads left of data sets that are whole, and folders into which nothing came."""
         partial = self.root / PARTIAL
         for path in self.holdings.paths() - self.unfinished:
             shutil.rmtree(partial / path, ignore_errors=True)
-            _remove_if_empty((partial / path).parent)
+        for folder in sorted(partial.rglob("*"), reverse=True):
+            _remove_if_empty(folder)
         _remove_if_empty(partial)
 
     def _attempt(self, wanted: Wanted, found: PreparedSet | None) -> Outcome:
@@ -150,8 +151,7 @@ class _Preparation:
         if not wanted.on_hub:
             return Outcome(wanted, "absent", _as_files(wanted))
         if self.offline:
-            why = "cannot be fetched again" if self.holdings.get(wanted.key) else "not prepared"
-            return Outcome(wanted, "absent", f"{why}: the hub must not be asked (offline)")
+            return Outcome(wanted, "absent", "not fetched: the hub must not be asked (offline)")
         if self.stopped:
             return Outcome(wanted, "failed", self.stopped)
         hub = self.hub = self.hub or real_hub()
@@ -235,15 +235,26 @@ def _common(wanted: Wanted, origin: str, files: dict[str, RecordedFile]) -> dict
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Hold a folder against other preparations; the lock goes with the process."""
+    """Hold a folder, which is made, against other preparations; what it was made of goes again where it stays empty."""
     import fcntl
 
-    with (root / ".prepare.lock").open("a") as stream:
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
+    root.mkdir(parents=True, exist_ok=True)
+    lock = root / ".prepare.lock"
+    with lock.open("a") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ClBenchError(f"another process is preparing data in {root}", hint="wait for it") from error
-        yield
+            held = lock.exists() and os.path.samestat(os.fstat(stream.fileno()), lock.stat())
+        except OSError:
+            held = False
+        if not held:  # or another process has just removed the file that was opened here
+            raise ClBenchError(f"another process is preparing data in {root}", hint="wait for it")
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+    for folder in made:
+        _remove_if_empty(folder)
 
 
 def _remove_if_empty(folder: Path) -> None:

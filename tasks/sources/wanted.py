@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from cl_bench.tasks.sources.fetch import State
@@ -87,6 +88,11 @@ class Wanted:
         return sorted({name for need in self.needs for name in need.spec.files.values()})
 
     @property
+    def splits(self) -> list[str]:
+        """Names on the hub of the splits that are read, each once."""
+        return list(dict.fromkeys(spec.hub_split(split) for spec in self.specs for split in spec.files))
+
+    @property
     def title(self) -> str:
         """How it is called in messages."""
         return title(self.path, self.config)
@@ -116,8 +122,8 @@ class Outcome:
 
     @property
     def is_missed(self) -> bool:
-        """Whether a run lacks it."""
-        return not self.is_there and not (self.wanted.optional and self.state == "absent")
+        """Whether a run lacks it; what is optional is done without, whatever kept it from being there."""
+        return not self.is_there and not self.wanted.optional
 
     @property
     def rows(self) -> dict[str, int]:
@@ -131,6 +137,12 @@ class Outcome:
 def title(path: str, config: str | None) -> str:
     """How a data set is called in messages."""
     return f"{path} ({config})" if config else path
+
+
+def table_titles(wanted: Sequence[Wanted]) -> list[str]:
+    """How data sets are called in a table: with their splits where two would be called the same."""
+    counts = Counter(one.title for one in wanted)
+    return [f"{one.title}: {', '.join(one.splits)}" if counts[one.title] > 1 else one.title for one in wanted]
 
 
 def wanted_sets(needs: Iterable[Need]) -> list[Wanted]:

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from cl_bench.harness.registry import Registry
+from cl_bench.tasks.sources.locate import DatasetSpec
+from cl_bench.tasks.sources.prepare import prepare
+from cl_bench.tasks.sources.wanted import Need, wanted_sets
 from tests.cli.conftest import Cli
+from tests.tasks.sources.fake_hub import FakeHub, repository
+from tests.tasks.sources.rows import math_row, science_row, write_jsonl
 
 HEAVY = ("torch", "transformers", "rich", "yaml", "cl_bench.harness.registry", "cl_bench.methods")
 KINDS = ["methods", "modifiers", "tasks", "sequences", "suites", "models", "profiles", "recipes"]
@@ -199,6 +204,44 @@ def test_every_lab_task_is_valid(cli: Cli, name: str) -> None:
 def test_validate_task_without_rows_on_the_source(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     assert cli("validate", "task", "chemistry", "--data-root", "data", "--offline").code == 2
+
+
+def test_list_of_tasks_says_chance_data_rows_and_licence(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CL_BENCH_CACHE", str(tmp_path / "cache"))
+    rows = {row["name"]: row for row in json.loads(cli("list", "tasks", "--json").out)}
+    assert {name: row["chance"] for name, row in rows.items() if row["chance"]} == {
+        **dict.fromkeys(("chemistry", "biology", "materials", "physics", "science-mixture"), 0.25)
+    }
+    assert rows["gsm8k"]["data"] == ["openai/gsm8k"] and rows["gsm8k"]["sources"] == ["hub"]
+    assert all(row["rows"] == {} and row["licence"] is None for row in rows.values())
+    spec = DatasetSpec("openai/gsm8k", {"train": "a", "test": "b"}, "main", "cc7b047b6e5bb11b4f1af84efc572db110a51b3c")
+    hub = FakeHub()
+    hub.publish(spec.path, repository({"main": {"train": [math_row(1), math_row(2)], "test": [math_row(3)]}}))
+    hub.repositories[spec.path] = {str(spec.revision): next(iter(hub.repositories[spec.path].values()))}
+    prepare(wanted_sets([Need("gsm8k", spec)]), tmp_path / "cache" / "data", hub=hub)
+    found = next(row for row in json.loads(cli("list", "tasks", "--json").out) if row["name"] == "gsm8k")
+    assert (found["rows"], found["licence"]) == ({"train": 2, "test": 1}, "mit")
+    line = next(line for line in cli("list", "tasks").out.splitlines() if line.startswith("gsm8k"))
+    assert "rows: train 2, test 1" in line and "licence: mit" in line
+
+
+@pytest.mark.parametrize("kind", ["suites", "sequences", "tasks"])
+def test_a_broken_file_is_listed_with_its_fault(cli: Cli, tmp_path: Path, kind: str) -> None:
+    (tmp_path / kind).mkdir()
+    for name, text in (("empty", ""), ("half", "name: half\n"), ("odd", "{tiers: 3, stages: 4, sources: 5}")):
+        (tmp_path / kind / f"{name}.yaml").write_text(text)
+    done = cli("list", kind, "--include-path", ".")
+    assert done.code == 0, done.err
+    assert "cannot be read" in next(line for line in done.out.splitlines() if line.startswith("empty"))
+
+
+def test_validate_task_says_what_its_rows_are(cli: Cli, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "science_chemistry.jsonl", [science_row(number) for number in range(30)])
+    done = cli("validate", "task", "chemistry", "--data-root", ".")
+    assert done.code == 0 and "remarks: 30 of the 3,542 rows of its kind are there" in done.out
+    assert "remarks" in json.loads(cli("validate", "task", "chemistry", "--data-root", ".", "--json").out)
 
 
 def test_validate_spec_prints_directories(cli: Cli, tiny: Path, tmp_path: Path) -> None:

@@ -198,6 +198,17 @@ def test_a_sequence_without_suites_takes_those_of_the_profiles(data: Cli) -> Non
     assert set(rows) == {"hicai-zju/SciKnowEval"}
 
 
+def test_the_suites_that_a_sequence_brings_are_named_and_can_be_left_out(data: Cli, tmp_path: Path) -> None:
+    for command in (("prepare", "science", "--offline"), ("list", "science")):
+        said = data(*command)
+        assert "science: with the suite retention-14 of profiles laptop and paper" in said.err
+        assert "--profile NAME or --no-suites" in said.err and "piqa" in said.out
+        narrowed = data(*command, "--no-suites")
+        assert "retention-14" not in narrowed.err + narrowed.out and "SciKnowEval" in narrowed.out
+    assert "pair: with its suites quick; --no-suites" in data("list", "pair").err
+    assert not (tmp_path / "cache").exists()
+
+
 def test_what_is_generated_needs_nothing(data: Cli) -> None:
     done = data("prepare", "lab")
     assert done.code == 0 and "reads no public data" in done.err
@@ -220,6 +231,33 @@ def test_list(data: Cli, hub: FakeHub, tmp_path: Path) -> None:
     (tmp_path / "cache" / "data" / "owner" / "boxes" / "main" / "test.jsonl").write_text("", encoding="utf-8")
     assert states()["owner/boxes"] == "damaged"
     assert hub.calls == []
+
+
+def test_list_of_what_some_names_read_with_licences(data: Cli) -> None:
+    data("prepare", "boxes")
+    rows = json.loads(data("list", "pair", "owner/choices", "--json").out)
+    assert [row["path"] for row in rows] == ["owner/boxes", "owner/tools", "owner/choices"]
+    assert [row["licence"] for row in rows] == ["mit", None, None]
+    assert [row["splits"] for row in rows] == [["train", "test"], ["train", "test"], ["validation"]]
+    assert [line.split()[:4] for line in data("list", "boxes").out.splitlines()[1:]] == [
+        ["owner/boxes", "(main)", "prepared", "mit"]
+    ]
+    done = data("list", "boxs")
+    assert done.code == 2 and "did you mean boxes" in done.err
+
+
+def test_what_is_optional_has_one_label_whatever_kept_it_away(data: Cli, hub: FakeHub, tmp_path: Path) -> None:
+    suite = SUITE + "    worked_examples: {path: owner/nowhere, files: {train: w.jsonl}}\n"
+    (tmp_path / "own" / "suites" / "quick.yaml").write_text(suite, encoding="utf-8")
+    data("prepare", "owner/choices")
+    labels = []
+    for network, options in ((True, ()), (False, ()), (True, ("--offline",))):
+        hub.network = network
+        done = data("prepare", "quick", *options)
+        assert done.code == 0
+        line = next(line for line in done.out.splitlines() if line.startswith("owner/nowhere"))
+        labels.append(line.split("  ")[-1])
+    assert labels == ["absent (optional)"] * 3
 
 
 def test_layout(cli: Cli, tmp_path: Path) -> None:

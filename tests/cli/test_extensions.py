@@ -170,4 +170,4 @@ def test_validate_says_what_went_wrong_on_the_tiny_model_and_does_not_go_on(cli:
 
 def test_validate_names_its_kinds(cli: Cli) -> None:
     shown = cli("validate", "--help").out
-    assert all(f"  {kind} " in shown for kind in ("method", "modifier", "task", "run", "spec"))
+    assert all(f"  {kind} " in shown for kind in ("method", "modifier", "task", "suite", "run", "spec"))

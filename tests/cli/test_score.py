@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cl_bench.harness.cli import exit_code_of
+from cl_bench.harness.commands.output_file import check_output
+from cl_bench.harness.errors import UsageError
 from cl_bench.harness.registry import Registry
 from cl_bench.tasks.base import Example
 from cl_bench.tasks.sources.base import DataOptions
-from tests.tasks.sources.rows import Row, science_row, write_jsonl
+from tests.tasks.sources.rows import Row, program_row, science_row, write_jsonl
 
 
 @pytest.fixture
@@ -58,7 +61,8 @@ def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("form", ["**{}**", "({})", "Answer: {}", "The answer is {}", "<answer>{}</answer>"])
 def test_letters_refer_to_the_published_order(root: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert score(root, {name: form.format(letter) for name, letter in gold(root).items()}, "--json") == (0,)
-    assert counts(capsys) == {"task": "chemistry", "n": 12, "correct": 12, "parsed": 12, "format_ok": 0}
+    asked = {"task": "chemistry", "n": 12, "correct": 12, "parsed": 12, "format_ok": 0}
+    assert counts(capsys) == asked
 
 
 def test_letters_of_our_own_prompts_refer_to_the_permuted_order(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +135,125 @@ def test_the_lab_is_scored_where_no_data_root_is_given(tmp_path: Path, capsys: p
     assert exit_code_of(["score", "--task", "math", "--predictions", str(path), "--split", "test", "--json"]) == 0
     found = counts(capsys)
     assert found["correct"] == found["n"] == len(rows)
+
+
+def split_of(root: Path, split: str) -> list[Example]:
+    task = Registry().task("chemistry", DataOptions("hub", root))
+    return list({"train": task.train, "dev": task.dev, "test": task.test}[split]())
+
+
+def test_predictions_of_other_splits_are_told_from_those_of_no_row(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert score(root, gold(root) | {"nobody": "A"}, "--split", "test") == (2,)
+    said = capsys.readouterr().err
+    train, dev, test = (split_of(root, split) for split in ("train", "dev", "test"))
+    assert f"{len(train) + len(dev) + 1} of 13 predictions" in said and "the test split of chemistry" in said
+    assert f"{len(train)} are rows of train, such as {train[0].id!r}" in said and "of dev, such as" in said
+    assert "1 is not of this task, such as 'nobody'" in said
+    assert f"has {len(test)} rows, such as {test[0].id!r}" in said
+    assert "leave --split out" in said and "cl-bench data rows chemistry" in said
+
+
+def test_rows_that_the_task_leaves_out_are_named_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = root / "science_chemistry.jsonl"
+    broken = science_row(99, answerKey="E")
+    path.write_text(path.read_text() + json.dumps(broken) + "\n")
+    assert score(root, gold(root)) == (2,)
+    said = capsys.readouterr().err
+    assert "1 is left out of the task (gold letter without an option), such as 'row-99'" in said
+    assert "not of this task" not in said
+
+
+def test_rows_that_a_mixture_does_not_take_are_named_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("biology", "material", "physics"):
+        write_jsonl(root / f"science_{name}.jsonl", (science_row(number) for number in range(100, 130)))
+    name = "science-mixture"
+    assert exit_code_of(["data", "rows", name, "--data-root", str(root)]) == 0
+    taken = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
+    parts = {f"physics/row-{number}" for number in range(100, 130)}
+    other = next(iter(sorted(parts - set(taken))))
+    path = written(root, dict.fromkeys([*taken, other], "A"))
+    assert exit_code_of(["score", "--task", name, "--predictions", str(path), "--data-root", str(root)]) == 2
+    assert f"left out of the task (not among the rows that the mixture takes of this part), such as {other!r}" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("text", ["\ud800", "B \udfff", "\ud83d answer B"])
+def test_half_a_surrogate_pair_is_scored_as_any_other_text(
+    root: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = gold(root)
+    first = next(iter(texts))
+    out = root / "scores.jsonl"
+    assert score(root, texts | {first: text}, "--json", "--output", str(out)) == (0,)
+    assert counts(capsys)["n"] == 12
+    assert len([json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]) == 12
+
+
+def test_half_a_surrogate_pair_that_was_read_is_written_as_an_escape(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = list(Registry().task("tool-use", DataOptions()).test())
+    out = tmp_path / "scores.jsonl"
+    path = written(tmp_path, {row.id: "get(x='\ud800')" for row in rows})
+    arguments = ["score", "--task", "tool-use", "--predictions", str(path), "--split", "test"]
+    assert exit_code_of([*arguments, "--output", str(out), "--json"]) == 0
+    assert len([json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]) == len(rows)
+
+
+def test_an_output_that_is_an_input_is_refused_and_untouched(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = gold(root)
+    predictions, data = written(root, texts), root / "science_chemistry.jsonl"
+    (root / "link.jsonl").symlink_to(data)
+    before = {path: path.read_bytes() for path in (predictions, data)}
+    for path in (predictions, data, root / "link.jsonl", root / ".." / root.name / predictions.name):
+        assert score(root, texts, "--output", str(path)) == (2,)
+    assert {path: path.read_bytes() for path in (predictions, data)} == before
+
+
+def test_nothing_is_written_into_the_run_that_is_scored(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(UsageError, match="in which nothing is changed"):
+        check_output(tmp_path / "run" / "scores.json", fixed=tmp_path / "run")
+    assert not any((tmp_path / "run").iterdir())
+    check_output(tmp_path / "scores.json", fixed=tmp_path / "run")
+
+
+@pytest.mark.parametrize("output", [".", "absent/scores.jsonl", "science_chemistry.jsonl/scores.jsonl", "pipe"])
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(
+    root: Path, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(root / "pipe")
+    before = sorted(root.rglob("*"))
+    path = written(root, gold(root))
+    arguments = ["score", "--task", "no-such-task", "--predictions", str(path), "--output", str(root / output)]
+    assert exit_code_of(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"--output {root / output}" in said and ".tmp-" not in said
+    assert sorted(found for found in root.rglob("*") if found != path) == before
+
+
+def test_the_table_names_chance_and_order_and_the_remarks_go_to_stderr(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert score(root, gold(root)) == (0,)
+    captured = capsys.readouterr()
+    assert "letters refer to the options as published" in captured.out
+    assert any(line.split()[:2] == ["chance", "25.0"] for line in captured.out.splitlines())
+    assert "task chemistry: 12 of the 3,542 rows of its kind are there" in captured.err
+
+
+def test_programs_are_not_run_unasked_and_no_sequence_is_spoken_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_jsonl(tmp_path / "mbpp_train.jsonl", (program_row(number) for number in range(20)))
+    path = written(tmp_path, {"program-1": "x"})
+    for command in (["score", "--task", "coding", "--predictions", str(path)], ["validate", "task", "coding"]):
+        assert exit_code_of([*command, "--data-root", str(tmp_path)]) == 2
+        said = capsys.readouterr().err
+        assert "--allow-code-execution" in said and "sequence" not in said
 
 
 @pytest.mark.parametrize("arguments", [[], ["--task", "math"], ["--predictions", "x.jsonl"], ["RUN", "--task", "math"]])

@@ -82,6 +82,26 @@ def test_clean_scores_are_those_by_hand(tmp_path: Path) -> None:
     assert clean_metrics(directory)["retention"] == {"value": 11 / 16, "reason": remark}
 
 
+def test_every_form_of_retention_that_is_headlined_is_on_clean_items(tmp_path: Path) -> None:
+    found = clean_metrics(finished(tmp_path, {"chemistry": CHEMISTRY, "biology": BIOLOGY}))
+    # piqa has a chance of one half: a share s of right answers counts as 2 s - 1.
+    assert {name: metric["value"] for name, metric in found.items()} == {
+        "retention": pytest.approx(11 / 16),
+        "retention_above_chance": pytest.approx(6 / 16),
+        "retention_change": pytest.approx(-1 / 16),
+        "retention_change_above_chance": pytest.approx(-2 / 16),
+    }
+    assert len({metric["reason"] for metric in found.values()}) == 1
+
+
+def test_a_run_whose_metrics_lack_one_is_read(tmp_path: Path) -> None:
+    directory = finished(tmp_path, {"chemistry": CHEMISTRY, "biology": BIOLOGY})
+    older = document(directory)
+    del older["clean"]["metrics"]["retention_change_above_chance"]
+    (directory / CONTAMINATION).write_text(json.dumps(older))
+    assert set(clean_metrics(directory)) == {"retention", "retention_above_chance", "retention_change"}
+
+
 def test_without_overlap_the_clean_matrix_is_the_matrix(tmp_path: Path) -> None:
     directory = finished(tmp_path, {"chemistry": {}, "biology": {}})
     matrix = json.loads((directory / "matrix.json").read_text())
@@ -154,8 +174,8 @@ def test_reports_show_clean_scores_first_and_all_beside_them(tmp_path: Path) -> 
     directory = finished(tmp_path, {"chemistry": CHEMISTRY, "biology": BIOLOGY})
     text = render_report(directory)
     for expected in (
-        "| retention, clean items | 68.8 | the same on the 96 of 100 items that no stage trained on |\n"
-        "| retention | 75.0 |",
+        "| retention, clean items | 68.8 | 37.5 | the same on the 96 of 100 items that no stage trained on |\n"
+        "| retention | 75.0 | 50.0 |",
         "| biology | 100 | 1: 0 / 1 / 0 | 0 | 1: 0 / 1 / 0 | 1.0 |",
         "| piqa | 50 | 3: 2 / 0 / 2 | 2: 2 / 0 / 0 | 4: 4 / 0 / 2 | 8.0 |",
         "| the 3 others | 200 | 0 | 0 | 0 | 0.0 |",
