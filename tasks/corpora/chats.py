@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,14 +10,14 @@ from cl_bench.tasks.base import Message
 from cl_bench.tasks.corpora.entries import AnswerSource, Corpus
 from cl_bench.tasks.scoring.choice import LETTERS
 from cl_bench.tasks.scoring.reading import last_boxed
+from cl_bench.tasks.sources.fields import value_at
+from cl_bench.tasks.sources.mathematics import without_calculator_marks, without_thousands_commas
 from cl_bench.tasks.sources.reading import DroppedRowError, lettered
 
 Chat = tuple[tuple[Message, ...], str, str | None]
 """Prompt, whose last turn is the user's; demonstration; final answer or None."""
 
 _ROLES = frozenset({"system", "user", "assistant"})
-_CALCULATOR = re.compile(r"<<[^<>]*>>")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def to_messages(corpus: Corpus, row: Mapping[str, Any]) -> Chat:
@@ -42,7 +41,7 @@ def to_messages(corpus: Corpus, row: Mapping[str, Any]) -> Chat:
         demonstration = _joined(corpus, row, columns.response, "demonstration")
     answer = _answer(corpus, row, columns.answer, demonstration)
     if columns.strip == "calculator-marks":
-        demonstration = _CALCULATOR.sub("", demonstration)
+        demonstration = without_calculator_marks(demonstration)
     return prompt, demonstration, answer
 
 
@@ -92,7 +91,7 @@ def _answer(corpus: Corpus, row: Mapping[str, Any], source: AnswerSource | None,
         found = _text(corpus, row, source.column)
     elif source.after is not None:
         found = demonstration.rpartition(source.after)[2] if source.after in demonstration else ""
-        found = _THOUSANDS.sub("", found.strip().partition("\n")[0])
+        found = without_thousands_commas(found.strip().partition("\n")[0])
     else:
         found = last_boxed(demonstration) or ""
     return found.strip() or None
@@ -115,16 +114,14 @@ def _text(corpus: Corpus, row: Mapping[str, Any], name: str) -> str:
 
 
 def _value(corpus: Corpus, row: Mapping[str, Any], name: str) -> Any:
-    value: Any = row
-    for part in [name] if name in row else name.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            raise DataError(
-                f"the corpus {corpus.path} has no column `{name}`",
-                f"a row has {', '.join(map(str, row))}",
-                f"correct its columns in the registry; they are {corpus.columns_status}",
-            )
-        value = value[part]
-    return value
+    try:
+        return value_at(row, name)
+    except KeyError as error:
+        raise DataError(
+            f"the corpus {corpus.path} has no column `{name}`",
+            f"a row has {', '.join(map(str, row))}",
+            f"correct its columns in the registry; they are {corpus.columns_status}",
+        ) from error
 
 
 def _other_form(corpus: Corpus, name: str, expected: str, value: Any) -> DataError:

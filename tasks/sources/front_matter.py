@@ -22,6 +22,10 @@ _SPLIT_WORDS = {
     "test": ("test", "testing", "eval", "evaluation"),
 }
 
+# Folders that are no configuration of their own.
+_PLAIN_FOLDERS = frozenset({"data", "default", *(word for words in _SPLIT_WORDS.values() for word in words)})
+_SHARD = re.compile(r"[-_]?\d+(?:-of-\d+)?(?=\.[^/]*\Z)")
+
 FrontMatter = Mapping[str, Any]
 
 
@@ -92,10 +96,13 @@ def split_files(names: Iterable[str], front: FrontMatter, config: str | None, sp
         Sorted names; empty where nothing says which files the split has.
 
     Raises:
-        DataError: There is no such configuration, or it declares splits and not this one.
+        DataError: There is no such configuration, or it declares splits and not this one; or nothing is declared and
+            the files' names do not say which of them are the configuration's.
     """
     files = data_files(names)
     chosen = chosen_config(front, config, where)
+    if chosen is None and config is not None:
+        files = _undeclared(files, config, where)
     folder = str((chosen or {}).get("data_dir") or "").removeprefix("./").strip("/")
     if folder:
         files = [name for name in files if name.startswith(f"{folder}/")]
@@ -104,19 +111,24 @@ def split_files(names: Iterable[str], front: FrontMatter, config: str | None, sp
         return [name for name in files if _named_after(name.removeprefix(f"{folder}/"), split)]
     if split not in patterns:
         raise DataError(
-            f"{where} has no split {split!r}", f"it has {', '.join(patterns)}", "correct `splits` of the data set"
+            f"{where} has no split {split!r}",
+            f"it has {', '.join(patterns)}",
+            f"add its files and declare them in {README}; `splits` names a split that is called otherwise there",
         )
     return _matching(files, patterns[split], folder)
 
 
 def config_files(names: Iterable[str], front: FrontMatter, config: str | None, where: str) -> list[str]:
-    """Files of all splits of a configuration, sorted; all data files where nothing is declared.
+    """Files of all splits of a configuration, sorted; all data files where nothing is declared or asked for.
 
     Raises:
-        DataError: There is no such configuration, or it has no file.
+        DataError: There is no such configuration, or it has no file; or nothing is declared and the files' names do
+            not say which of them are the configuration's.
     """
     files = data_files(names)
     chosen = chosen_config(front, config, where)
+    if chosen is None and config is not None:
+        files = _undeclared(files, config, where)
     folder = str((chosen or {}).get("data_dir") or "").removeprefix("./").strip("/")
     patterns = _patterns(chosen, where)
     found = _matching(files, [pattern for split in patterns.values() for pattern in split], folder)
@@ -125,6 +137,30 @@ def config_files(names: Iterable[str], front: FrontMatter, config: str | None, w
     if not found:
         raise DataError(f"{where} has no data files", f"of {len(files)} none fits the configuration")
     return found
+
+
+def _undeclared(files: list[str], config: str, where: str) -> list[str]:
+    """Files of a configuration that nothing declares: those in a folder of its name, in whatever case.
+
+    Without such a folder all files are its, provided that they are one data set: no other folder divides them, and a
+    split's files are parts of one file (``train-00000-of-00002.parquet``). The configuration is then a default that
+    only the hub needs.
+
+    Raises:
+        DataError: The files are those of other configurations, or nothing says whose they are.
+    """
+    folders = {name: [part.lower() for part in PurePosixPath(name).parent.parts] for name in files}
+    if own := [name for name in files if config.lower() in folders[name]]:
+        return own
+    wholes = [{_SHARD.sub("", name) for name in files if _named_after(name, split)} for split in _SPLIT_WORDS]
+    divided = any(not _PLAIN_FOLDERS.issuperset(parts) for parts in folders.values())
+    if divided or any(len(files_of_split) > 1 for files_of_split in wholes):
+        raise DataError(
+            f"{where} does not say which of its files are the configuration {config!r}",
+            f"{README} declares no `configs`, and there is no folder {config}",
+            f"put the data set's own {README} there, or the files into a folder {config}",
+        )
+    return files
 
 
 def data_files(names: Iterable[str]) -> list[str]:

@@ -12,18 +12,31 @@ from cl_bench.tasks.scoring.number import score_number
 from cl_bench.tasks.scoring.reading import last_boxed
 from cl_bench.tasks.sources.reading import DroppedRowError, Reader, Reading, Row, row_id
 
+_CALCULATOR = re.compile(r"<<[^<>\n]*>>")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
+def without_calculator_marks(text: str) -> str:
+    """A worked answer of GSM8K without the calculator's marks ``<<…>>``."""
+    return _CALCULATOR.sub("", text)
+
+
+def without_thousands_commas(text: str) -> str:
+    """A text whose numbers have no commas between thousands; other commas stay."""
+    return _THOUSANDS.sub("", text)
+
 
 def read_gsm8k(row: Row, reading: Reading) -> Example:
     """A row of GSM8K; the calculator's marks ``<<…>>`` are taken out of the worked answer."""
     worked, mark, answer = row["answer"].rpartition("####")
     if not mark:
         raise DroppedRowError("worked answer without its last line")
-    number = answer.strip().replace(",", "")
+    number = without_thousands_commas(answer.strip())
     return Example(
         task=reading.task,
         id=row_id(row, row["question"]),
         messages=reading.chat(row["question"]),
-        demonstration=re.sub(r"<<.*?>>", "", worked).rstrip() + f"\n#### {number}",
+        demonstration=without_calculator_marks(worked).rstrip() + f"\n#### {number}",
         answer=number,
         meta={"question": row["question"]},
     )

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any
 
-from cl_bench.tasks.base import Example, Score, Task
+from cl_bench.harness.errors import UsageError
+from cl_bench.tasks.base import SPLITS, Example, Score, Task
+from cl_bench.tasks.sources.gold_ids import NO_ROW_OF_TASK, read_gold_ids
 from cl_bench.tasks.sources.hub import HubTask
 from cl_bench.tasks.sources.splits import DEV_SHARE
+
+NOT_TAKEN = "not among the rows that the mixture takes of this part"
 
 
 class MixtureTask(Task):
@@ -22,18 +28,36 @@ class MixtureTask(Task):
     the training side is dev rows.
     """
 
+    version = "2"
+    """Raised when other rows are taken of the same parts."""
+
     def __init__(self, name: str, parts: Sequence[HubTask]) -> None:
         """Join tasks.
 
         Args:
             name: Name of the mixture; its examples carry it, their ids begin with the part's name.
             parts: The tasks.
+
+        Raises:
+            UsageError: They end a response with different strings; a mixture is evaluated with one setting.
         """
         self.name, self.parts = name, tuple(parts)
-        self.chance = sum(part.chance for part in parts) / len(parts)
+        if len({part.stop for part in parts}) > 1:
+            said = "; ".join(f"{part.name}: {', '.join(map(repr, part.stop)) or 'none'}" for part in parts)
+            raise UsageError(f"the parts of the mixture {name} have different strings that end a response", said)
+        self.stop = self.parts[0].stop
         self.max_new_tokens = max(part.max_new_tokens for part in parts)
         self.executes_code = any(part.executes_code for part in parts)
         self._by_name = {part.name: part for part in parts}
+
+    @cached_property
+    def chance(self) -> float:  # type: ignore[override]  # mypy takes it for one that cannot be assigned
+        """Accuracy of guessing over the test rows; loads them where the parts differ."""
+        chances = {part.name: part.chance for part in self.parts}
+        if len(set(chances.values())) == 1:
+            return self.parts[0].chance
+        rows = self.test()
+        return sum(chances[str(example.meta["part"])] for example in rows) / len(rows)
 
     def train(self) -> Sequence[Example]:
         """Each part's share of the training side, without its dev rows."""
@@ -53,14 +77,38 @@ class MixtureTask(Task):
         return self._by_name[str(example.meta["part"])].score(example, text)
 
     @property
+    def left_out(self) -> Mapping[str, str]:
+        """Why a row of a part cannot be scored here, by id; loads the rows."""
+        own = {example.id for example in self.scorable()}
+        parts = {f"{part.name}/{example.id}": NOT_TAKEN for part in self.parts for example in part.scorable()}
+        unreadable = {f"{part.name}/{name}": why for part in self.parts for name, why in part.left_out.items()}
+        return {name: why for name, why in {**parts, **unreadable}.items() if name not in own}
+
+    @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks of the parts, each after the part's name; loads the rows."""
-        return tuple(f"{part.name}: {remark}" for part in self.parts for remark in part.remarks)
+        """Remarks of the parts, each after the part's name, and listed gold ids that no part has; loads the rows."""
+        said = (f"{part.name}: {remark}" for part in self.parts for remark in part.remarks)
+        # An id that one part lacks is likely one of another's.
+        return (*(remark for remark in said if not remark.endswith(NO_ROW_OF_TASK)), *self._unknown_ids())
 
     def identity(self) -> dict[str, Any]:
-        """Identities of the parts."""
-        parts = [part.identity() for part in self.parts]
-        return {"name": self.name, "version": self.version, "parts": parts}
+        """Hash over ids and content of the rows that are taken, and the identities of the parts; loads the rows."""
+        rows = {split: [asdict(example) for example in self.split(split)] for split in SPLITS}
+        return {
+            "name": self.name,
+            "version": self.version,
+            "data": hashlib.sha256(json.dumps(rows, sort_keys=True, ensure_ascii=False).encode()).hexdigest(),
+            "rows": {split: len(examples) for split, examples in rows.items() if examples},
+            "parts": [part.identity() for part in self.parts],
+        }
+
+    def _unknown_ids(self) -> list[str]:
+        filtered = [part for part in self.parts if part.source.gold_filter]
+        listed = {one for part in filtered if (path := part.options.gold_ids) for one in read_gold_ids(path)}
+        known = {example.id for part in self.parts for example in part.scorable()}
+        unknown = listed - known.union(*(part.left_out for part in self.parts))
+        names = ", ".join(part.name for part in self.parts)
+        return [f"{len(unknown):,} listed ids are in none of {names}"] if unknown else []
 
     def _quota(self, largest: int) -> int:
         return max(1, largest // len(self.parts))

@@ -12,20 +12,11 @@ from dataclasses import replace
 from cl_bench.tasks.base import Example
 from cl_bench.tasks.scoring.choice import score_choice
 from cl_bench.tasks.scoring.options import LETTERS
+from cl_bench.tasks.sources.option_names import OPTION, names_options, names_options_unusually
 from cl_bench.tasks.sources.reading import choice_demonstration, lettered
 
 NAMED = "options kept in the published order: the row names options by letter or place"
 NAMED_IN_ANSWER = "options kept in the published order: the worked answer names letters"
-
-_OPTION = r"\b(?i:options?|choices?|answers?|alternatives?)"
-_PLACES = re.compile(
-    r"\b(?:all|none|any|both|either|neither|most|two|three)\s+(?:of\s+)?(?:the\s+)?"
-    r"(?:above|below|preceding|following|previous|foregoing|others|rest|these|those|them|options?|choices?|answers?)\b"
-    r"|\b(?:the|as|listed|stated|mentioned)\s+above\b(?!-)"
-    r"|\b(?:first|second|third|fourth|last|previous|preceding|next)\s+(?:\w+\s+)?(?:options?|choices?|answers?)\b",
-    re.IGNORECASE,
-)
-"""Words of an option that mean other options ("none of the above"). In a question they mean no letter."""
 
 
 def reorder(example: Example, remarks: Counter[str]) -> Example:
@@ -61,27 +52,6 @@ def reorder(example: Example, remarks: Counter[str]) -> Example:
     return replace(moved, demonstration=demonstration)
 
 
-def names_options(question: str, options: Sequence[str]) -> bool:
-    """Whether the meaning of a row depends on the order of its options."""
-    letters = LETTERS[: len(options)]
-    alone = rf"(?<![^\s(\"'])\(?[{letters}]\)?(?![^\s).,;:!?\"'&])"
-    named = re.compile(rf"{_OPTION}\s*:?\s*{alone}")
-    joined = re.compile(
-        rf"{alone}\s*(?:[,;&]|\b(?:and|or|nor)\b)+\s*{alone}"
-        rf"|\b(?i:both|either|neither|only|just)\s+{alone}|{alone}\s+(?i:only|alone)\b"
-    )
-    if any(_PLACES.search(text) or joined.search(text) or _is_combination(text, letters) for text in options):
-        return True
-    listed = all(re.search(rf"(?:^|\s)\(?{letter}[.):]\s", question) for letter in letters)
-    return listed or any(named.search(text) for text in (question, *options))
-
-
-def _is_combination(option: str, letters: str) -> bool:
-    """Whether an option is one letter or several in order, as "B" and "ACD" are: it may mean other options."""
-    found = [sign for sign in option if sign not in " .()"]
-    return bool(found) and set(found) <= set(letters) and found == sorted(set(found))
-
-
 def _order(row: str, question: str, options: Sequence[str]) -> list[int]:
     """Published places of the options, in the new order."""
     content = json.dumps([row, question, list(options)], ensure_ascii=False)
@@ -102,10 +72,13 @@ def _moved_letters(text: str, letters: Mapping[str, str]) -> str | None:
     """A text in which every letter of an option is exchanged.
 
     Exchanged are letters in an answer tag, in a box, and after the words "option", "choice" and "answer (is)". Any
-    other capital that could be a letter of an option - the article "A", vitamin C - makes the text unsafe: None.
+    other capital that could be a letter of an option - the article "A", vitamin C - makes the text unsafe, and so does
+    an option that is named otherwise ("option b", "the last choice"): None.
     """
+    if names_options_unusually(text, "".join(letters)):
+        return None
     letter = "[" + "".join(letters) + "]"
-    stated = re.compile(rf"(<answer>\s*|\\boxed\{{\s*|{_OPTION}(?:\s+is)?\s*:?\s*\(?)({letter})(?![\w'-])")
+    stated = re.compile(rf"(<answer>\s*|\\boxed\{{\s*|{OPTION}(?:\s+is)?\s*:?\s*\(?)({letter})(?![\w'-])")
     if re.search(rf"(?<![\w'-]){letter}(?![\w'-])", stated.sub("", text)):
         return None
     return stated.sub(lambda match: match.group(1) + letters[match.group(2)], text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from cl_bench.tasks.scoring.choice import score_choice
 from cl_bench.tasks.scoring.exact import score_exact
@@ -12,8 +12,8 @@ from cl_bench.tasks.scoring.true_false import score_true_false
 from cl_bench.tasks.sources.columns import read_columns
 from cl_bench.tasks.sources.mathematics import GSM8K, MATH, SVAMP
 from cl_bench.tasks.sources.mbpp import MBPP
-from cl_bench.tasks.sources.reading import Reader
-from cl_bench.tasks.sources.sciknoweval import answer_reader, choice_reader
+from cl_bench.tasks.sources.reading import Reader, Row
+from cl_bench.tasks.sources.sciknoweval import answer_reader, check_subject, choice_reader
 from cl_bench.tasks.sources.toolalpaca import TOOLALPACA
 
 READERS: Mapping[str, Reader] = {
@@ -30,3 +30,8 @@ READERS: Mapping[str, Reader] = {
     "columns-number": Reader(read_columns, score_number),
     "columns-exact": Reader(read_columns, score_exact),
 }
+
+CONFIG_CHECKS: Mapping[str, Callable[[Row, Collection[str]], None]] = {
+    kind: check_subject for kind in READERS if kind.startswith("sciknoweval")
+}
+"""Checks that a row is of the configurations asked for, by kind: a local file may hold those of others too."""

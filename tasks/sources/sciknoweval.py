@@ -2,17 +2,19 @@
 
 A row's own worked answer (column ``golden_response`` as in SDFT's files, or the one that ``columns.demonstration``
 names) is its demonstration, provided that the scorer finds the gold answer in it; other rows get the bare gold answer
-in the form that the prompt asks for.
+in the form that the prompt asks for. Rows without ``id``, as on the hub, are named by a hash of question and options
+(``tasks.sources.gold_ids``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from cl_bench.tasks.base import Example, Score
 from cl_bench.tasks.scoring.choice import score_choice
 from cl_bench.tasks.scoring.options import LETTERS
+from cl_bench.tasks.sources.fields import value_at
 from cl_bench.tasks.sources.reading import (
     DroppedRowError,
     OtherKindError,
@@ -45,7 +47,7 @@ def choice_reader(kind: str, options: int, what: str) -> Reader:
 
     def read(row: Row, reading: Reading) -> Example:
         _check_kind(row, kind, what)
-        texts = [str(text) for text in row["choices"]["text"]]
+        texts = ["" if text is None else str(text) for text in row["choices"]["text"]]
         letter = _gold_letter(row, texts, options)
         example = Example(
             task=reading.task,
@@ -82,6 +84,21 @@ def answer_reader(kind: str, what: str, score: Callable[[Example, str], Score]) 
     return Reader(read, score, _ANSWER_FIELDS)
 
 
+def check_subject(row: Row, configs: Collection[str]) -> None:
+    """Refuse a row of a subject (``domain``) that was not asked for; a row that does not say is taken.
+
+    Args:
+        row: The row.
+        configs: The configurations asked for, which are called after their subjects.
+
+    Raises:
+        OtherKindError: It is of another subject.
+    """
+    domain = row.get("domain")
+    if domain and str(domain).lower() not in {config.lower() for config in configs}:
+        raise OtherKindError(f"other subject than {' and '.join(configs)}")
+
+
 def _check_kind(row: Row, kind: str, what: str) -> None:
     kinds = row["type"] if isinstance(row["type"], list) else [row["type"]]
     if row["details"].get("level") != LEVEL:
@@ -94,13 +111,35 @@ def _gold_letter(row: Row, options: Sequence[str], count: int) -> str:
     """Letter of the right option by its place; the row's own labels say which place its key means."""
     if len(options) != count:
         raise DroppedRowError(f"not {count} options")
+    if not all(option.strip() for option in options):
+        raise DroppedRowError("option without text")
     if len(set(options)) < len(options):
         raise DroppedRowError("two equal options")
-    labels = [str(label) for label in row["choices"].get("label") or LETTERS[:count]]
+    labels = _labels(row["choices"].get("label"), count)
     key = str(row["answerKey"]).strip()
-    if labels.count(key) != 1 or labels.index(key) >= count:
+    if key not in labels:
         raise DroppedRowError("gold letter without an option")
     return LETTERS[labels.index(key)]
+
+
+def _labels(published: object, count: int) -> list[str]:
+    """Labels of the options in their order: the first letters or numbers, each once; letters where there are none.
+
+    Raises:
+        DroppedRowError: The row has others, so that nothing says which label belongs to which option.
+    """
+    letters = list(LETTERS[:count])
+    if published is None or published == []:
+        return letters
+    labels = [str(label).strip() for label in published] if isinstance(published, list) else []
+    known = (letters, [letter.lower() for letter in letters], *(_numbers(first, count) for first in (0, 1)))
+    if sorted(labels) not in known:
+        raise DroppedRowError("labels that do not fit the options")
+    return labels
+
+
+def _numbers(first: int, count: int) -> list[str]:
+    return sorted(str(number) for number in range(first, first + count))
 
 
 def _meta(row: Row) -> dict[str, str]:
@@ -108,10 +147,17 @@ def _meta(row: Row) -> dict[str, str]:
 
 
 def _demonstrated(example: Example, row: Row, reading: Reading, score: Callable[[Example, str], Score]) -> Example:
-    worked = worked_answer(row, reading.columns.get("demonstration", _WORKED))
+    worked = _own_worked(row, reading.columns.get("demonstration", _WORKED))
     if worked is None:
         return example
     if not score(example, worked).correct:
         reading.remarks[_WRONG_WORKED] += 1
         return example
     return replace(example, demonstration=worked)
+
+
+def _own_worked(row: Row, column: str) -> str | None:
+    try:
+        return worked_answer({column: value_at(row, column)}, column)
+    except KeyError:
+        return None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from cl_bench.harness.errors import DataError
 from cl_bench.tasks.base import Example
 from cl_bench.tasks.sources.base import DataOptions
 from cl_bench.tasks.sources.editions import Edition, check_counts, edition_rows, find_edition
+from cl_bench.tasks.sources.gold_ids import read_gold_ids, unknown_remark
 from cl_bench.tasks.sources.option_order import reorder
-from cl_bench.tasks.sources.readers import READERS
+from cl_bench.tasks.sources.readers import CONFIG_CHECKS, READERS
 from cl_bench.tasks.sources.reading import DroppedRowError, OtherKindError, Reading, Row
 from cl_bench.tasks.sources.repetitions import without_repetitions
+from cl_bench.tasks.sources.shared_ids import refuse_shared_ids
 from cl_bench.tasks.sources.splits import DEV_SHARE, TRAIN_SHARE, group_split, normalised, row_split
 
 NOT_GOLD = "not in the list of gold ids"
+IN_TEST_FILE = "is in the test file too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class TaskRows:
         splits: Rows of train, dev and test.
         repetitions: Rows left out of the splits because another row asks the same.
         dropped: Rows left out, by reason.
+        unreadable: Why a row was not read, by id, of those rows that have an id of their own.
         remarks: What a user should know about the rows.
     """
 
@@ -60,112 +63,161 @@ class TaskRows:
     splits: Mapping[str, list[Example]]
     repetitions: list[Example]
     dropped: Mapping[str, int]
+    unreadable: Mapping[str, str]
     remarks: tuple[str, ...]
 
 
 def read_task_rows(name: str, source: HubSource, options: DataOptions) -> TaskRows:
     """Read and split a task's rows.
 
+    With ``DataOptions.split`` "paper", data sets of one file are split with all rows that can be read, those that ask
+    the same again included; otherwise each question and its options come once.
+
     Raises:
         AbsentDataError: The data is not there.
-        DataError: It is broken, has another number of rows than the data set, or leaves train or test empty.
+        DataError: It is broken, has another number of rows than the data set, has rows that differ and share an id, or
+            leaves a split empty; or no listed gold id is one of its rows.
     """
     edition = find_edition(name, source.editions, options)
-    reader = _Reader(name, source, options)
-    read = {split: reader.read(edition, split) for split in edition.splits}
-    counted = [f"{count} x {what}" for what, count in sorted(reader.remarks.items())]
-    remarks = [edition.remark, *check_counts(name, edition, reader.of_its_kind, options), *counted]
-    _refuse_shared_ids(name, edition, reader.own_ids)
-    if "train" in read:
-        side, test = read["train"], read["test"]
+    reader = _Reader(name, source, options, edition)
+    published = {split: reader.read(split) for split in sorted(edition.splits)}
+    refuse_shared_ids(name, edition, published, READERS[source.kind])
+    remarks = [edition.remark, *check_counts(name, edition, reader.of_its_kind, options), reader.gold_remark(published)]
+    if "train" in edition.splits:
+        rows = {split: reader.once(examples) for split, examples in published.items()}
+        side, test = reader.not_in_test(rows["train"], rows["test"]), rows["test"]
+    elif options.split == "paper":
+        examples = reader.numbered(published["test"])
+        side, test = _parted(examples, row_split(len(examples), TRAIN_SHARE))
+        remarks.append(_both_sides(side, test))
     else:
-        side, test = _split_one_file(read["test"], options)
-    keep, dev = group_split([_group(example) for example in side], 1 - DEV_SHARE, "dev")
-    splits = {"train": [side[i] for i in keep], "dev": [side[i] for i in dev], "test": test}
-    for split in ("train", "test"):
-        if not splits[split]:
-            raise DataError(
-                f"the task {name} has no {split} rows",
-                f"dropped rows: {dict(reader.dropped) or 'none'}",
-                "check that the file holds the kind of rows the task asks for",
-            )
-    return TaskRows(edition, splits, reader.repetitions, reader.dropped, tuple(filter(None, remarks)))
+        examples = reader.once(published["test"])
+        side, test = _parted(examples, group_split([_group(example) for example in examples], TRAIN_SHARE, "test"))
+    train, dev = _parted(side, group_split([_group(example) for example in side], 1 - DEV_SHARE, "dev"))
+    _refuse_empty(name, {"train": train, "dev": dev, "test": test}, reader.dropped)
+    splits = {"train": reader.ordered(train), "dev": reader.ordered(dev), "test": reader.ordered(test)}
+    remarks += [f"{count} x {what}" for what, count in sorted(reader.remarks.items())]
+    said = tuple(filter(None, remarks))
+    return TaskRows(edition, splits, reader.set_aside(), reader.dropped, reader.unreadable, said)
 
 
 class _Reader:
     """Reads the splits of one task and counts what it meets."""
 
-    def __init__(self, name: str, source: HubSource, options: DataOptions) -> None:
-        self.options, self.source = options, source
+    def __init__(self, name: str, source: HubSource, options: DataOptions, edition: Edition) -> None:
+        self.options, self.source, self.edition = options, source, edition
         self.dropped: Counter[str] = Counter()
+        self.unreadable: dict[str, str] = {}
         self.remarks: Counter[str] = Counter()
         self.of_its_kind: dict[str, int] = {}
-        self.own_ids: dict[str, set[str]] = {}
         self.repetitions: list[Example] = []
         self._kind = READERS[source.kind]
-        self._reading = Reading(name, source.system, source.columns, self.remarks)
-        self._gold_ids = _gold_ids(source, options)
+        self._reading = Reading(name, source.system, source.columns)
+        self._notes: dict[str, list[Counter[str]]] = {}
+        self._gold_ids = read_gold_ids(options.gold_ids) if options.gold_ids and source.gold_filter else None
 
-    def read(self, edition: Edition, split: str) -> list[Example]:
-        """Examples of a split, each question and its options once, in the order of options that was asked for."""
+    def read(self, split: str) -> list[Example]:
+        """Examples of the rows that the reader takes, in their published form."""
         types = {"choices": "list", "demonstration": "str or list"}
         columns = {name: types.get(key, "str") for key, name in self.source.columns.items()}
-        rows = edition_rows(edition, split, self.options, {**self._kind.fields, **columns})
-        self.own_ids[split] = {str(row["id"]) for row in rows if "id" in row}
-        kept, aside = without_repetitions(self._readable(split, rows))
-        self.dropped.update(reason for _, reason in aside)
-        self.repetitions += [self._ordered(example, Counter()) for example, _ in aside]
-        return [self._ordered(example, self.remarks) for example in kept]
-
-    def _readable(self, split: str, rows: Sequence[Row]) -> list[Example]:
-        """Examples of the rows that the reader takes, in their published form."""
+        rows = edition_rows(self.edition, split, self.options, {**self._kind.fields, **columns})
+        configs = [part.config for part in self.edition.parts if split in part.files]
+        check = CONFIG_CHECKS.get(self.source.kind)
         examples: list[Example] = []
         others = 0
         for row in rows:
+            self._reading.remarks.clear()
             try:
-                example = self._kind.read(row, self._reading)
-                if self._gold_ids is not None and example.id not in self._gold_ids:
-                    raise DroppedRowError(NOT_GOLD)
-                examples.append(example)
+                if check is not None and None not in configs:
+                    check(row, [str(config) for config in configs])
+                examples.append(self._example(row))
             except DroppedRowError as error:
                 self.dropped[str(error)] += 1
+                if "id" in row:
+                    self.unreadable[str(row["id"])] = str(error)
                 others += isinstance(error, OtherKindError)
         self.of_its_kind[split] = len(rows) - others
         return examples
 
-    def _ordered(self, example: Example, remarks: Counter[str]) -> Example:
+    def _example(self, row: Row) -> Example:
+        example = self._kind.read(row, self._reading)
+        if self._gold_ids is not None and example.id not in self._gold_ids:
+            raise DroppedRowError(NOT_GOLD)
+        self._notes.setdefault(example.id, []).append(Counter(self._reading.remarks))
+        return example
+
+    def gold_remark(self, published: Mapping[str, Sequence[Example]]) -> str:
+        """How many listed ids are no row, or nothing; raises DataError where none is one."""
+        if self._gold_ids is None or self.options.gold_ids is None:
+            return ""
+        own = {example.id for examples in published.values() for example in examples} | set(self.unreadable)
+        return unknown_remark(self._reading.task, self._gold_ids, own, self.options.gold_ids)
+
+    def once(self, examples: Sequence[Example]) -> list[Example]:
+        """Each question and its options once."""
+        kept, aside = without_repetitions(examples, self._kind)
+        self.dropped.update(reason for _, reason in aside)
+        self.repetitions += [example for example, _ in aside]
+        return kept
+
+    def not_in_test(self, training: Sequence[Example], test: Sequence[Example]) -> list[Example]:
+        """Training rows whose id no test row has."""
+        ids = {example.id for example in test}
+        kept = [example for example in training if example.id not in ids]
+        if shared := len(training) - len(kept):
+            self.dropped[IN_TEST_FILE] += shared
+            self.remarks[f"training row left out: it {IN_TEST_FILE}"] += shared
+        return kept
+
+    def numbered(self, examples: Sequence[Example]) -> list[Example]:
+        """The rows, each with an id of its own: further rows of an id have a number after it."""
+        seen: Counter[str] = Counter()
+        found: list[Example] = []
+        for example in examples:
+            seen[example.id] += 1
+            if (number := seen[example.id]) > 1:
+                notes = self._notes[example.id][number - 1]
+                example = replace(example, id=f"{example.id}#{number}")
+                self._notes[example.id] = [notes]
+            found.append(example)
+        return found
+
+    def ordered(self, examples: Iterable[Example]) -> list[Example]:
+        """Examples of a split in the order of options that was asked for; what there is to say of them is counted."""
+        found: list[Example] = []
+        for example in examples:
+            self.remarks.update(self._notes[example.id][0])
+            found.append(self._moved(example, self.remarks))
+        return found
+
+    def set_aside(self) -> list[Example]:
+        """Rows that ask the same again, in that order too."""
+        return [self._moved(example, Counter()) for example in self.repetitions]
+
+    def _moved(self, example: Example, remarks: Counter[str]) -> Example:
         if self.options.option_order == "as-published" or not example.choices:
             return example
         return reorder(example, remarks)
 
 
-def _gold_ids(source: HubSource, options: DataOptions) -> set[str] | None:
-    path = options.gold_ids
-    if path is None or not source.gold_filter:
-        return None
-    try:
-        return set(path.read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the list of gold ids {path} cannot be read", str(error)) from error
+def _refuse_empty(task: str, splits: Mapping[str, Sequence[Example]], dropped: Mapping[str, int]) -> None:
+    """Refuse a split without rows; a few rows are enough for train and test and too few for dev."""
+    hints = {"dev": "dev rows are a tenth of the training side, with whole questions: the task needs more rows"}
+    usual = "check that the file holds the kind of rows the task asks for"
+    for split, rows in splits.items():
+        if not rows:
+            why = f"dropped rows: {dict(dropped) or 'none'}"
+            raise DataError(f"the task {task} has no {split} rows", why, hints.get(split, usual))
 
 
-def _refuse_shared_ids(name: str, edition: Edition, own_ids: Mapping[str, set[str]]) -> None:
-    """Refuse files that share an id of their own: replay, caches and joint training tell rows by it."""
-    for one, other in itertools.combinations(own_ids, 2):
-        if shared := own_ids[one] & own_ids[other]:
-            raise DataError(
-                f"the task {name} has two rows with the id {min(shared)!r}",
-                f"{len(shared)} ids are in {edition.files_of(one)} and in {edition.files_of(other)}",
-                "give every row of the task an id of its own",
-            )
+def _both_sides(one: Sequence[Example], other: Sequence[Example]) -> str:
+    """What to say about a split whose sides may share questions."""
+    shared = {_group(example) for example in one} & {_group(example) for example in other}
+    return f"{len(shared):,} questions are on both sides of the paper's split, which is by rows"
 
 
-def _split_one_file(examples: list[Example], options: DataOptions) -> tuple[list[Example], list[Example]]:
-    if options.split == "paper":
-        first, second = row_split(len(examples), TRAIN_SHARE)
-    else:
-        first, second = group_split([_group(example) for example in examples], TRAIN_SHARE, "test")
-    return [examples[i] for i in first], [examples[i] for i in second]
+def _parted(examples: Sequence[Example], sides: tuple[list[int], list[int]]) -> tuple[list[Example], list[Example]]:
+    return [examples[i] for i in sides[0]], [examples[i] for i in sides[1]]
 
 
 def _group(example: Example) -> str:

@@ -11,6 +11,7 @@ Row = dict[str, Any]
 
 
 def science_row(number: int, **changes: Any) -> Row:
+    """A row of SciKnowEval that may be of any subject: public rows say theirs in ``domain``."""
     row: Row = {
         "id": f"row-{number}",
         "prompt": {"default": "Pick one."},
@@ -18,7 +19,6 @@ def science_row(number: int, **changes: Any) -> Row:
         "choices": {"text": [str(number + d) for d in (1, 0, 2, 3)], "label": list("ABCD")},
         "answerKey": "B",
         "type": "mcq-4-choices",
-        "domain": "Chemistry",
         "details": {"level": "L3", "task": "counting", "subtask": "protons", "source": "invented"},
         "answer": "",
     }

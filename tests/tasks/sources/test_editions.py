@@ -51,6 +51,10 @@ def test_absent_data_says_what_was_looked_for_in_each_edition(tmp_path: Path) ->
     assert "one file: " in caught.value.why and "n.jsonl" in caught.value.why
     with pytest.raises(AbsentDataError, match="o/n is not in"):
         find_edition("mine", (TWO,), options(tmp_path))
+    write_hub_folder(tmp_path, "o/n", {"default": {"prompt": ROWS}})
+    with pytest.raises(AbsentDataError, match="data of the task mine is not in") as caught:
+        find_edition("mine", (TWO, ONE), options(tmp_path))
+    assert "no split 'train' (it has prompt)" in caught.value.why and "the split train" in caught.value.hint
 
 
 def test_a_folder_that_lacks_a_split_or_configuration_is_not_the_data_set(tmp_path: Path) -> None:

@@ -117,3 +117,53 @@ def test_a_reduced_front_matter_declares_what_is_there_and_comes_back(tmp_path: 
     (tmp_path / "README.md").write_text(as_text(part, "body"), encoding="utf-8")
     assert read_front_matter(tmp_path / "README.md") == part
     assert merged(part, reduced(whole, ["main"], "x"))["configs"] == [OTHER, MAIN]
+
+
+SUBJECTS = [f"data/{subject}/x_{subject.lower()}_test.jsonl" for subject in ("Biology", "Chemistry", "Physics")]
+
+
+@pytest.mark.parametrize("config", ["Chemistry", "chemistry"])
+def test_without_a_declaration_a_configuration_is_the_folder_of_its_name(config: str) -> None:
+    assert split_files(SUBJECTS, {}, config, "test", "x") == [SUBJECTS[1]]
+    assert config_files(SUBJECTS, {}, config, "x") == [SUBJECTS[1]]
+    assert config_files(SUBJECTS, {}, None, "x") == SUBJECTS
+    named_alike = ["algebra/test.jsonl", "intermediate_algebra/test.jsonl"]
+    assert split_files(named_alike, {}, "algebra", "test", "x") == named_alike[:1]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        SUBJECTS,
+        SUBJECTS[1:2],
+        ["biology_test.jsonl", "chemistry_test.jsonl"],
+        ["aime24_test.jsonl", "aime25_test.jsonl"],
+        ["test.jsonl", "test.parquet"],
+    ],
+)
+def test_files_of_other_configurations_are_refused_where_nothing_is_declared(names: list[str]) -> None:
+    for attempt in (
+        lambda: split_files(names, {}, "Material", "test", "x"),
+        lambda: config_files(names, {}, "Material", "x"),
+    ):
+        with pytest.raises(
+            DataError, match="x does not say which of its files are the configuration 'Material'"
+        ) as caught:
+            attempt()
+        assert "README.md" in caught.value.why and "README.md" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["test.jsonl", "train.jsonl"],
+        ["x_test.jsonl", "x_train.jsonl"],
+        ["data/test-00000-of-00002.parquet", "data/test-00001-of-00002.parquet", "data/train-0.parquet"],
+        ["test/0.parquet", "test/1.parquet", "train/0.parquet"],
+    ],
+)
+def test_a_configuration_that_only_the_hub_needs_is_no_obstacle(names: list[str]) -> None:
+    expected = [name for name in names if "test" in name]
+    assert split_files(names, {}, "main", "test", "x") == expected
+    assert config_files(names, {}, "main", "x") == names
+    assert split_files([], {}, "main", "test", "x") == []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from cl_bench.tasks.sources.editions import Edition
 from cl_bench.tasks.sources.hub import HubTask
 from cl_bench.tasks.sources.locate import DatasetSpec
 from cl_bench.tasks.sources.task_rows import HubSource
-from tests.tasks.sources.rows import Row, math_row, science_row, tool_row, write_jsonl
+from tests.tasks.sources.rows import Row, science_row, tool_row, write_jsonl
 
 
 def source(kind: str, *files: str, **settings: Any) -> HubSource:
@@ -71,6 +73,26 @@ def test_rows_of_one_question_are_on_one_side_unless_the_papers_split_is_asked_f
     assert task.identity() != paper.identity()
 
 
+def test_the_papers_split_is_of_all_rows_as_published(tmp_path: Path) -> None:
+    again = [science_row(n) for n in range(20)]
+    rows = [
+        *(science_row(n) for n in range(100)),
+        *again,
+        science_row(3, answerKey="C"),
+        science_row(5, type="filling"),
+    ]
+    for row in rows:
+        del row["id"]
+    paper, grouped = science(tmp_path, rows, split="paper"), science(tmp_path, rows)
+    sides = [{e.meta["question"] for e in (*paper.train(), *paper.dev())}, {e.meta["question"] for e in paper.test()}]
+    assert (len(paper.train()) + len(paper.dev()), len(paper.test())) == (round(0.8 * 121), 24)
+    assert paper.dropped == {"other type than four choices": 1}
+    assert len({e.id for e in everything(paper)}) == len(everything(paper)) == len(paper.scorable()) == 121
+    shared = len(sides[0] & sides[1])
+    assert shared and paper.remarks == (f"{shared} questions are on both sides of the paper's split, which is by rows",)
+    assert len(everything(grouped)) == 99 and grouped.remarks == ()
+
+
 def test_rows_that_are_no_examples_are_dropped_and_counted(tmp_path: Path) -> None:
     level = {"level": "L2", "task": "t", "subtask": "s", "source": "x"}
     turned = {"text": ["4", "3", "1", "2"], "label": list("ABCD")}
@@ -111,19 +133,6 @@ def test_rows_that_ask_the_same_can_still_be_scored_by_their_id(tmp_path: Path) 
     assert (rows["row-2"].answer, rows["other"].answer) == ("B", "C")
 
 
-def test_an_id_that_is_in_the_files_of_two_splits_is_refused(tmp_path: Path) -> None:
-    def task(test_numbers: range) -> HubTask:
-        write_jsonl(tmp_path / "train.jsonl", [math_row(n) for n in range(20)])
-        changed = [math_row(n, question=f"Ben has {n} pens and loses none. How many?") for n in test_numbers]
-        write_jsonl(tmp_path / "test.jsonl", changed)
-        return HubTask("math", source("gsm8k", "train.jsonl", "test.jsonl"), DataOptions("hub", tmp_path))
-
-    assert len(task(range(20, 30)).test()) == 10
-    with pytest.raises(DataError, match="two rows with the id 'math-19'") as caught:
-        task(range(19, 30)).train()
-    assert "train.jsonl" in caught.value.why and "test.jsonl" in caught.value.why
-
-
 def test_type_may_be_a_list_and_ids_may_be_absent(tmp_path: Path) -> None:
     rows = [science_row(n, type=["mcq-4-choices"]) for n in range(20)]
     for row in rows:
@@ -142,8 +151,35 @@ def test_gold_ids_restrict_the_rows(tmp_path: Path) -> None:
     # The listed one of two equal rows is kept, whichever comes first.
     assert {e.id for e in everything(task)} == {"again", *(f"row-{n}" for n in range(1, 20))}
     assert task.dropped == {"not in the list of gold ids": 21}
+    listed.write_text(" ".join(f"row-{n}" for n in range(1, 11)), encoding="utf-8-sig")
+    assert len(everything(science(tmp_path, rows, gold_ids=listed))) == 10
     with pytest.raises(DataError, match="gold ids"):
         science(tmp_path, rows, gold_ids=tmp_path / "absent").train()
+    listed.write_text("\n")
+    with pytest.raises(DataError, match="gold ids .* lists none"):
+        science(tmp_path, rows, gold_ids=listed).train()
+
+
+def test_listed_ids_that_are_no_rows_are_said(tmp_path: Path) -> None:
+    listed = tmp_path / "gold.txt"
+    rows = [*(science_row(n) for n in range(40)), science_row(40, answerKey="")]
+    listed.write_text("\n".join([*(f"row-{n}" for n in range(20)), "row-40", "row-41", "no-row"]))
+    assert science(tmp_path, rows, gold_ids=listed).remarks == ("2 listed ids are no row of this task",)
+    listed.write_text("row-41")
+    with pytest.raises(DataError, match="no listed id is a row of the task science") as caught:
+        science(tmp_path, rows, gold_ids=listed).train()
+    assert "first 16 hexadecimal digits" in caught.value.hint
+
+
+def test_rows_without_ids_are_listed_by_the_hash_that_the_hint_describes(tmp_path: Path) -> None:
+    rows = [science_row(n) for n in range(40)]
+    for row in rows:
+        del row["id"]
+    contents = [json.dumps([row["question"], row["choices"]["text"]], ensure_ascii=False) for row in rows[:20]]
+    listed = tmp_path / "gold.txt"
+    listed.write_text("\n".join(hashlib.sha256(content.encode()).hexdigest()[:16] for content in contents))
+    task = science(tmp_path, rows, gold_ids=listed)
+    assert {e.meta["question"] for e in everything(task)} == {row["question"] for row in rows[:20]}
 
 
 def test_a_file_without_usable_rows_is_an_error(tmp_path: Path) -> None:
@@ -152,6 +188,37 @@ def test_a_file_without_usable_rows_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no train rows") as caught:
             task.train()
         assert "'other type than four choices': 1" in caught.value.why
+
+
+def test_no_split_may_be_empty(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no dev rows") as caught:
+        science(tmp_path, [science_row(n) for n in range(5)]).test()
+    assert "more rows" in caught.value.hint
+    assert [len(science(tmp_path, [science_row(n) for n in range(9)]).split(split)) for split in SPLITS] == [6, 1, 2, 0]
+
+
+def test_rows_of_another_subject_are_another_kind(tmp_path: Path) -> None:
+    rows = [science_row(n, domain=("Chemistry", "Physics")[n % 2]) for n in range(40)]
+    write_jsonl(tmp_path / "flat" / "x.jsonl", rows)
+    for subject in ("Chemistry", "physics"):
+        path = tmp_path / "hub" / "o" / "n" / "data" / subject / f"x_{subject}_test.jsonl"
+        write_jsonl(path, [row for row in rows if str(row["domain"]).lower() == subject.lower()])
+    for root in ("flat", "hub"):
+        described = HubSource(
+            "sciknoweval",
+            (Edition((DatasetSpec("o/n", {"test": "x.jsonl"}, "Chemistry"),), expected_rows={"test": 20}),),
+        )
+        task = HubTask("chemistry", described, DataOptions("hub", tmp_path / root))
+        assert {example.id for example in everything(task)} == {f"row-{n}" for n in range(0, 40, 2)}
+        assert task.dropped == ({"other subject than Chemistry": 20} if root == "flat" else {}) and not task.remarks
+
+
+def test_remarks_count_the_rows_that_are_kept(tmp_path: Path) -> None:
+    wrong = [science_row(n, golden_response="<answer>\nC\n</answer>") for n in range(20)]
+    again = [row | {"id": f"again-{place}"} for place, row in enumerate(wrong[:5])]
+    contradicted = science_row(7, id="other", answerKey="D", golden_response="<answer>\nC\n</answer>")
+    task = science(tmp_path, [*wrong, *again, contradicted])
+    assert task.remarks == ("19 x worked answer without the gold answer; the bare gold answer stands in for it",)
 
 
 def test_identity_changes_with_content_alone(tmp_path: Path) -> None:

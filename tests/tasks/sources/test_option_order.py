@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cl_bench.tasks.base import Example
 from cl_bench.tasks.scoring.choice import score_choice
-from cl_bench.tasks.sources.option_order import NAMED, NAMED_IN_ANSWER, names_options, reorder
+from cl_bench.tasks.sources.option_names import names_options
+from cl_bench.tasks.sources.option_order import NAMED, NAMED_IN_ANSWER, reorder
 from cl_bench.tasks.sources.readers import READERS
 from cl_bench.tasks.sources.reading import Reading
 from tests.tasks.sources.rows import science_row
@@ -78,6 +79,27 @@ def test_the_order_depends_on_id_and_content() -> None:
         ("AB", "ACD", "14 m", "15 m"),
         ("12 m", "13 m", "as in option A", "15 m"),
         ("12 m", "the same as the previous answer", "14 m", "15 m"),
+        ("12 m", "13 m", "both (a) and (b)", "15 m"),
+        ("12 m", "13 m", "neither a nor b", "15 m"),
+        ("a and b", "13 m", "14 m", "15 m"),
+        ("12 m", "13 m", "(a), (c)", "15 m"),
+        ("12 m", "13 m", "14 m", "only b"),
+        ("12 m", "13 m", "14 m", "b and c are right"),
+        ("12 m", "13 m", "14 m", "as option b says"),
+        ("A/B", "13 m", "14 m", "15 m"),
+        ("12 m", "13 m", "A+B", "15 m"),
+        ("12 m", "13 m", "A + C", "15 m"),
+        ("12 m", "13 m", "14 m", "Not A"),
+        ("12 m", "13 m", "14 m", "Options I and II"),
+        ("12 m", "13 m", "14 m", "option 2"),
+        ("12 m", "13 m", "1 and 2 are correct", "15 m"),
+        ("12 m", "13 m", "both 1 and 3", "15 m"),
+        ("12 m", "13 m", "II and III are true", "15 m"),
+        ("12 m", "13 m", "14 m", "neither"),
+        ("12 m", "13 m", "14 m", "None"),
+        ("12 m", "13 m", "14 m", "Both."),
+        ("12 m", "13 m", "14 m", "all are correct"),
+        ("12 m", "13 m", "14 m", "None of the statements is true"),
     ],
 )
 def test_options_that_mean_other_options_keep_their_order(options: tuple[str, ...]) -> None:
@@ -91,6 +113,9 @@ def test_options_that_mean_other_options_keep_their_order(options: tuple[str, ..
     ("question", "named"),
     [
         ("Why is option B wrong?", True),
+        ("Why is option b wrong?", True),
+        ("Why are the answers (a) and (d) wrong?", True),
+        ("Which choice a chemist makes is right?", False),
         ("Which of the answers A, B, C and D is it?", True),
         ("Which is it? A. one B. two C. three D. four", True),
         ("Which is it? (A) one (B) two (C) three (D) four", True),
@@ -108,8 +133,10 @@ def test_questions_that_name_options_by_letter(question: str, named: bool) -> No
     "options",
     [
         ("CC(C)C=C/C=C/C", "CCO", "CC", "CCC"),
-        ("vitamin C", "boron (B)", "a and b", "A molecule"),
+        ("vitamin C", "boron (B)", "the points a and b", "A molecule"),
         ("B+ and C-", "2 A", "C=C", "A-type"),
+        ("F/C=C/C", "Both ends are positive", "not a gas", "only 2 electrons"),
+        ("a + b", "a/b", "1 and 2", "I2 is violet"),
     ],
 )
 def test_capitals_of_the_subject_name_no_option(options: tuple[str, ...]) -> None:
@@ -123,6 +150,10 @@ def test_capitals_of_the_subject_name_no_option(options: tuple[str, ...]) -> Non
         ("Count them. The answer is B.", "Count them. The answer is {}."),
         (r"Hence \boxed{B}", r"Hence \boxed{{{}}}"),
         ("It is option B, so the answer is (B).", "It is option {}, so the answer is ({})."),
+        (
+            "We have a choice of b = 2 or c = 3. The answer is B.",
+            "We have a choice of b = 2 or c = 3. The answer is {}.",
+        ),
     ],
 )
 def test_letters_of_a_worked_answer_follow(before: str, after: str) -> None:
@@ -132,7 +163,18 @@ def test_letters_of_a_worked_answer_follow(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "worked", ["A molecule of it has more. The answer is B.", "Not vitamin C. The answer is B.", "(B) is right. B."]
+    "worked",
+    [
+        "A molecule of it has more. The answer is B.",
+        "Not vitamin C. The answer is B.",
+        "(B) is right. B.",
+        "Option d is too small and (a) too large. The answer is B.",
+        "It is not (c). The answer is B.",
+        "a) is too large, c) too small. The answer is B.",
+        "Neither a nor c fits. The answer is B.",
+        "Option 1 is too large. The answer is B.",
+        "The last option is too small. The answer is B.",
+    ],
 )
 def test_a_worked_answer_with_other_capitals_keeps_the_published_order(worked: str) -> None:
     example, remarks = turned(worked)

@@ -85,11 +85,34 @@ def test_offline_never_asks(tmp_path: Path, hub: FakeHub) -> None:
     assert hub.calls == []
 
 
+def test_where_nothing_is_prepared_nothing_is_left(tmp_path: Path, hub: FakeHub) -> None:
+    have(tmp_path / "a" / "b", hub, SPEC, offline=True)
+    hub.gated = {PATH}
+    have(tmp_path / "a" / "b", hub, SPEC)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").mkdir()
+    have(tmp_path / "mine", hub, SPEC, offline=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"] and not any((tmp_path / "mine").iterdir())
+    have(tmp_path / "mine", hub, OTHER)
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["owner", "prepared.json"]
+
+
+def test_offline_says_the_same_of_what_was_never_fetched_and_of_another_split(tmp_path: Path, hub: FakeHub) -> None:
+    have(tmp_path, hub, SPEC)
+    other = replace(SPEC, files={"validation": "v.jsonl"})
+    outcomes = have(tmp_path, hub, other, OTHER, offline=True)
+    assert {outcome.detail for outcome in outcomes} == {"not fetched: the hub must not be asked (offline)"}
+
+
 def test_what_is_optional_may_be_absent(tmp_path: Path) -> None:
     spec = DatasetSpec("tools/files", {"train": "a.jsonl"}, on_hub=False)
     optional = prepare(wanted_sets([Need("suite", spec, optional=True)]), tmp_path)
     needed = prepare(wanted_sets([Need("suite", spec, optional=True), Need("task", spec)]), tmp_path)
     assert [outcome.is_missed for outcome in (*optional, *needed)] == [False, True]
+    hub = FakeHub(network=False)
+    on_hub = replace(spec, on_hub=True)
+    (failed,) = prepare(wanted_sets([Need("suite", on_hub, optional=True)]), tmp_path, hub=hub)
+    assert failed.state == "failed" and not failed.is_missed
 
 
 def test_a_folder_is_prepared_by_one_process_at_a_time(tmp_path: Path, hub: FakeHub) -> None:

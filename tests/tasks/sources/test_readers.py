@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cl_bench.tasks.base import Example
+from cl_bench.tasks.corpora.corpora import load_corpora, to_messages
 from cl_bench.tasks.scoring.choice import score_choice
 from cl_bench.tasks.scoring.number import score_number
 from cl_bench.tasks.sources.readers import READERS
@@ -39,11 +40,30 @@ def test_a_science_row_keeps_its_published_form() -> None:
 
 def test_the_rows_own_labels_say_which_option_is_right() -> None:
     texts = ["8", "7", "9", "10"]
-    for labels, key in ((list("BADC"), "A"), (list("1234"), "2"), ([], "B")):
+    for labels, key in ((list("BADC"), "A"), (list("1234"), "2"), ([0, 1, 2, 3], "1"), ([], "B"), (None, "B")):
         row = science_row(7, choices={"text": texts, "label": labels}, answerKey=key)
         assert read("sciknoweval", row)[0].answer == "B"
     with pytest.raises(DroppedRowError, match="gold letter"):
         read("sciknoweval", science_row(7, choices={"text": texts, "label": list("1234")}, answerKey="B"))
+
+
+@pytest.mark.parametrize(
+    "labels", [list("ABC"), list("ABCDE"), list("ABCE"), list("AACD"), [1, 2, 3, 5], "ABCD", 4, {"A": "B"}]
+)
+def test_a_row_whose_labels_do_not_fit_its_options_is_left_out(labels: Any) -> None:
+    row = science_row(7, choices={"text": ["8", "7", "9", "10"], "label": labels})
+    with pytest.raises(DroppedRowError, match="labels that do not fit the options"):
+        read("sciknoweval", row)
+
+
+@pytest.mark.parametrize("text", ["", "  ", None])
+def test_a_row_with_an_empty_option_is_left_out(text: str | None) -> None:
+    row = science_row(7, choices={"text": ["8", "7", text, "10"], "label": list("ABCD")})
+    with pytest.raises(DroppedRowError, match="option without text"):
+        read("sciknoweval", row)
+    columns = {"question": "q", "choices": "options", "answer": "a"}
+    with pytest.raises(DroppedRowError, match="option without text"):
+        read("columns-choice", {"q": "Which?", "options": ["x", text], "a": "x"}, columns=columns)
 
 
 def test_a_science_rows_own_worked_answer_is_its_demonstration() -> None:
@@ -122,6 +142,16 @@ def test_gsm8k_rows() -> None:
     assert score_number(example, "30,000 pens in all.").correct
     with pytest.raises(DroppedRowError, match="last line"):
         read("gsm8k", math_row(1, answer="4 pens"))
+
+
+@pytest.mark.parametrize("number", ["30,000", "1,234,567.5", "12"])
+def test_gsm8k_is_cleaned_alike_as_a_task_and_as_a_corpus(number: str) -> None:
+    row = math_row(30, answer=f"3 < 4 << 5 <<30*1000=30000>>30000 pens >> 2\nso\n#### {number}")
+    (corpus,) = (one for one in load_corpora() if one.path == "openai/gsm8k")
+    example, (_, demonstration, answer) = read("gsm8k", row)[0], to_messages(corpus, row)
+    assert example.answer == answer == number.replace(",", "")
+    for worked in (example.demonstration or "", demonstration):
+        assert worked.splitlines()[:2] == ["3 < 4 << 5 30000 pens >> 2", "so"]
 
 
 def test_svamp_rows() -> None:
@@ -206,3 +236,39 @@ def test_columns_that_the_task_file_names() -> None:
     for answer in ("z", "", "AB"):
         with pytest.raises(DroppedRowError, match="without an option"):
             read("columns-choice", {**row, "a": answer}, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"options": ["B", "A", "y"], "a": "A"}, "letter of one option and the text of another"),
+        ({"options": ["x", "y", "x "]}, "two equal options"),
+        ({"options": [str(n) for n in range(11)], "a": "10"}, "more than 10 options"),
+    ],
+)
+def test_rows_of_columns_whose_gold_is_ambiguous_are_left_out(changes: Row, reason: str) -> None:
+    columns = {"question": "q", "choices": "options", "answer": "a"}
+    row = {"q": "Which?", "options": ["x", "y"], "a": "y"}
+    with pytest.raises(DroppedRowError, match=reason):
+        read("columns-choice", row | changes, columns=columns)
+    assert read("columns-choice", row | {"options": ["A", "B"], "a": "B"}, columns=columns)[0].answer == "B"
+
+
+def test_columns_inside_others_are_read() -> None:
+    names = {"question": "text.q", "choices": "choices.text", "answer": "gold", "demonstration": "more.why"}
+    row = {
+        "text": {"q": "Which?"},
+        "choices": {"text": ["x", "y"]},
+        "gold": "y",
+        "more": {"why": ["It is", "option B."]},
+    }
+    example, _ = read("columns-choice", row, columns=names)
+    assert (example.meta["question"], example.choices, example.answer) == ("Which?", ("x", "y"), "B")
+    assert example.demonstration == "It is\noption B."
+    whole = {**row, "choices.text": ["z", "y"]}
+    assert read("columns-choice", whole, columns=names)[0].choices == ("z", "y"), (
+        "a column of that very name comes first"
+    )
+    worked = science_row(7, solution={"text": "Counting gives 7.\n<answer>\nB\n</answer>"})
+    read_so = read("sciknoweval", worked, columns={"demonstration": "solution.text"})[0]
+    assert read_so.demonstration == worked["solution"]["text"]
