@@ -8,7 +8,7 @@ from typing import Any
 from cl_bench.harness.measure.run_cost import EVALUATION, PARTS
 from cl_bench.reports.content import MISSING, Grid, count
 
-_LABELS = {
+LABELS = {
     "data_generation": "data generation",
     "generate": "rollouts",
     "train": "training",
@@ -16,7 +16,7 @@ _LABELS = {
     "anchor": "anchor",
     EVALUATION: "evaluation",
 }
-_PFLOP = 1e15
+PFLOP = 1e15
 
 
 def cost_grid(cost: Mapping[str, Any]) -> Grid | None:
@@ -29,7 +29,7 @@ def cost_grid(cost: Mapping[str, Any]) -> Grid | None:
     rows = [(row, *(_operations(stage["pflops"].get(part)) for part in parts)) for row, stage in stages.items()]
     total = cost["total"]["pflops"]
     rows.append(("all", *(_operations(total.get(part)) for part in parts)))
-    header = ("after", *(_LABELS.get(part, part) for part in parts))
+    header = ("after", *(LABELS.get(part, part) for part in parts))
     return Grid("Cost (FLOP)", header, tuple(rows), (_quality(cost), _WHAT))
 
 
@@ -40,7 +40,7 @@ _WHAT = (
 
 
 def _operations(pflops: float | None) -> str:
-    return MISSING if pflops is None else count(pflops * _PFLOP)
+    return MISSING if pflops is None else count(pflops * PFLOP)
 
 
 def _quality(cost: Mapping[str, Any]) -> str:

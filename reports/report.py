@@ -39,7 +39,7 @@ def markdown(view: RunView) -> str:
     parts.append("## Matrix")
     parts.append("Rows: after which stage. Brackets: what the stage trained on. Greedy decoding on fixed rows.")
     for grid in content.matrix_grids(view.matrix, learned_columns(view.spec), metrics):
-        parts += [f"### {grid.title}", *_grid(grid)]
+        parts += [f"### {grid.title}", *grid_lines(grid)]
     if (view.directory / HEATMAP).is_file():
         parts.append(f"![matrix]({HEATMAP})")
     for optional in (
@@ -57,12 +57,13 @@ def markdown(view: RunView) -> str:
         generated.teacher_grid(view),
     ):
         if optional is not None:
-            parts += [f"## {optional.title}", *_grid(optional)]
+            parts += [f"## {optional.title}", *grid_lines(optional)]
     parts += [*_shift(view), *_settings(view), *_provenance(view)]
     return "\n\n".join(parts) + "\n"
 
 
-def _grid(grid: Grid, numbers: bool = True) -> list[str]:
+def grid_lines(grid: Grid, numbers: bool = True) -> list[str]:
+    """A grid in Markdown: the table, and its notes as a list where it has any; ``numbers`` aligns cells to the right."""
     aligned = ["---", *["---:" if numbers else "---"] * (len(grid.header) - 1)]
     if grid.header[-1] == "meaning":
         aligned[-1] = "---"
@@ -79,7 +80,7 @@ def _bullets(sentences: Iterable[str]) -> str:
 
 
 def _shift(view: RunView) -> list[str]:
-    parts = [part for grid in shift_grids(view) for part in (f"### {grid.title}", *_grid(grid))]
+    parts = [part for grid in shift_grids(view) for part in (f"### {grid.title}", *grid_lines(grid))]
     return ["## Distribution shift", *parts] if parts else []
 
 
@@ -90,12 +91,12 @@ def _settings(view: RunView) -> list[str]:
     components += [("modifier", modifier) for modifier in spec.modifiers]
     for kind, component in components:
         rows = tuple((name, _setting(value)) for name, value in component.settings.items())
-        parts += [f"### {kind} {component.name}", *_grid(Grid("", ("setting", "value"), rows), False)]
+        parts += [f"### {kind} {component.name}", *grid_lines(Grid("", ("setting", "value"), rows), False)]
     stages = tuple(
         (stage.name, stage.task, _setting(stage.rows or "all"), _setting(stage.epochs or "as the method"))
         for stage in spec.sequence.stages
     )
-    parts += ["### sequence", *_grid(Grid("", ("stage", "task", "rows", "epochs"), stages), False)]
+    parts += ["### sequence", *grid_lines(Grid("", ("stage", "task", "rows", "epochs"), stages), False)]
     return parts
 
 

@@ -42,7 +42,7 @@ def render_run(directory: Path, width: int | None = None) -> str:
     guesses = evaluated.baselines_grid(view.matrix)
     grids += [*([guesses] if guesses else []), *evaluated.sampled_grids(view)]
     grids += [metrics_grid(metrics), *(grid for grid in optional if grid is not None)]
-    return _page(content.headline(view), grids, _footer(view), width)
+    return page(content.headline(view), grids, _footer(view), width)
 
 
 def render_seeds(directories: Sequence[Path], width: int | None = None) -> str:
@@ -59,7 +59,7 @@ def render_seeds(directories: Sequence[Path], width: int | None = None) -> str:
     grids = content.matrix_grids(summary.matrix, learned_columns(first.spec), summary.metrics)
     footer = [content.provenance(first.spec), *_lab(first)]
     items = seeds_items_grid(summary.views)
-    return _page(title, [*grids, seeds_grid(summary), *([items] if items else [])], footer, width)
+    return page(title, [*grids, seeds_grid(summary), *([items] if items else [])], footer, width)
 
 
 def seeds_grid(summary: SeedSummary) -> Grid:
@@ -87,7 +87,15 @@ def _lab(view: RunView) -> list[str]:
     return [content.LAB_SENTENCE] if view.spec.lab_version is not None else []
 
 
-def _page(title: str, grids: Sequence[Grid], footer: Sequence[str], width: int | None) -> str:
+def page(title: str, grids: Sequence[Grid], footer: Sequence[str], width: int | None) -> str:
+    """Grids one below another as plain text.
+
+    Args:
+        title: First line.
+        grids: Tables; one that is too wide is cut into several.
+        footer: Last lines.
+        width: Characters a line; None: the terminal's, or 110 where there is none.
+    """
     from rich.console import Console
 
     columns = max(width or shutil.get_terminal_size((_DEFAULT_WIDTH, 40)).columns, _NARROWEST)

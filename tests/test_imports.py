@@ -98,8 +98,7 @@ def test_nothing_heavier_than_torch_at_the_top() -> None:
         f"{path.relative_to(ROOT)}:{line}: import {module} inside the function that needs it"
         for path in sources()
         for module, _, line in imported(run_at_import(parse(path).body))
-        if module.split(".")[0] in AT_THE_TOP
-        and not path.relative_to(ROOT).match(LOADED_BY_EVALUATE)
+        if module.split(".")[0] in AT_THE_TOP and not path.relative_to(ROOT).match(LOADED_BY_EVALUATE)
     ]
     assert not found
 

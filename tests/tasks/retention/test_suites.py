@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
 from cl_bench.tasks.lab.skills import SKILLS
+from cl_bench.tasks.retention.benchmarks import build_benchmark
+from cl_bench.tasks.retention.suite_files import read_suite
 from cl_bench.tasks.retention.suites import SuiteEntry, load_suite, resolve_suite
 from cl_bench.tasks.sources.base import DataOptions
 from tests.tasks.sources.rows import write_jsonl
@@ -129,6 +132,59 @@ def test_a_broken_suite_is_a_usage_error(tmp_path: Path, content: str, error: ty
     with pytest.raises(error) as caught:
         load_suite(path, "full")
     assert message in str(caught.value)
+
+
+WHOLE = "{name: a, source: lm-eval, metric: m, task: a, chance: 0, data: {path: o/n, files: {test: t.jsonl}}"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "found NoneType"),
+        ("tasks: [", "line 1"),
+        ("{tier: {full: null}, tasks: [{a: 1}]}", "is `tier` meant to be `tiers`?"),
+        ("{tiers: {full: null}, tasks: }", "`tasks` is empty"),
+        ("{tiers: [full], tasks: [{a: 1}]}", "`tiers` is no mapping"),
+        ("{tiers: {full: many}, tasks: [{a: 1}]}", "the tier full has 'many' rows"),
+        ("{tiers: {full: 0}, tasks: [{a: 1}]}", "the tier full has 0 rows"),
+        ("{tiers: {full: null}, tasks: {a: 1}}", "`tasks` is no list"),
+        ("{tiers: {full: null}, tasks: [piqa]}", "benchmark 1 of `tasks` is 'piqa'"),
+        ("{tiers: {full: null}, defaults: [1], tasks: [{a: 1}]}", "`defaults` is no mapping"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE}, shotz: 3}}]}}", "the benchmark 'a'"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE}, shotz: 3}}]}}", "did you mean shots?"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE}, shots: many}}]}}", "`shots` cannot be 'many'"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE}, source: hub}}]}}", "key 'source' appears twice"),
+        ("{tiers: {full: null}, tasks: [{name: b, source: hub, metric: m, task: a, chance: 0}]}", "`source` cannot be"),
+        ("{tiers: {full: null}, tasks: [{name: b, source: lm-eval, metric: m}]}", "'b' of"),
+        ("{tiers: {full: null}, tasks: [{name: b, source: lm-eval, metric: m}]}", "lacks task, chance"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE.replace('path: o/n, ', '')}}}]}}", "lacks path"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE.replace('path', 'paht')}}}]}}", "did you mean path"),
+        (f"{{tiers: {{full: null}}, tasks: [{WHOLE.replace('}', ', fields: {q: string}}')}}}]}}", "'string'"),
+        ("{tiers: {full: null}, tasks: [{source: lab-skill, metric: ac, task: copy}]}", "did you mean acc"),
+    ],
+)
+def test_what_is_wrong_with_a_suite_is_said_in_words(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        load_suite(path, None)
+    assert said in str(caught.value) and str(path) in str(caught.value)
+    assert "__init__" not in str(caught.value) and "KeyError" not in str(caught.value)
+
+
+def test_a_misspelt_metric_is_found_when_the_benchmark_is_built(tmp_path: Path) -> None:
+    row = {"id": "a", "goal": "To dry a cup", "sol1": "wipe it", "sol2": "fill it", "label": 0}
+    write_jsonl(tmp_path / "piqa.jsonl", [row])
+    piqa = load_suite(SUITES / "retention-local.yaml", "fast")[1]
+    for metric in ("acc", "acc_norm", "acc,none"):
+        build_benchmark(replace(piqa, metric=metric), DataOptions("hub", tmp_path))
+    for metric in ("acc_nrm", "acc,strict-match"):
+        with pytest.raises(UnknownNameError, match=f"metric of the benchmark piqa(.|\n)*{metric}"):
+            build_benchmark(replace(piqa, metric=metric), DataOptions("hub", tmp_path))
+
+
+def test_every_suite_says_what_it_is() -> None:
+    assert [path.name for path in SUITES.glob("*.yaml") if not read_suite(path).get("description")] == []
 
 
 def test_an_unknown_tier_names_the_known_ones() -> None:

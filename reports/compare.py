@@ -1,0 +1,238 @@
+"""A comparison of runs as grids, and these as text and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cl_bench.harness.compare.comparison import Comparison
+from cl_bench.harness.compare.differences import Differences
+from cl_bench.harness.compare.estimates import OverSeeds
+from cl_bench.harness.compare.measures import COSTS, MEASURES, Unit
+from cl_bench.harness.compare.table import MethodRow, Panel
+from cl_bench.harness.measure.statistics.seeds import SMALLEST_SEEDS
+from cl_bench.reports.compare_items import items_grids
+from cl_bench.reports.compare_relations import relations_grid
+from cl_bench.reports.content import LAB_SENTENCE, MISSING, Grid, count, percent, provenance
+from cl_bench.reports.cost import LABELS, PFLOP
+from cl_bench.reports.report import grid_lines
+from cl_bench.reports.tables import page
+
+_TITLE = "Comparison of runs"
+_MARK = " *"
+
+
+def text(comparison: Comparison, width: int | None = None) -> str:
+    """The comparison for a terminal.
+
+    Args:
+        comparison: What was found.
+        width: Characters a line; None: the terminal's.
+    """
+    return page(_TITLE, grids(comparison), [f"! {line}" for line in warnings(comparison)] + _footer(comparison), width)
+
+
+def markdown(comparison: Comparison, figures: Mapping[str, str] | None = None) -> str:
+    """The comparison as a Markdown page; differences that may be called so are bold.
+
+    Args:
+        comparison: What was found.
+        figures: File names of figures by what they show.
+    """
+    parts = [f"# {_TITLE}", *_footer(comparison)]
+    if warnings(comparison):
+        parts += ["## Mind", "\n".join(f"* {line}" for line in warnings(comparison))]
+    for grid in grids(comparison, bold="**"):
+        parts += [f"## {grid.title}", *grid_lines(grid)]
+    parts += [f"![{shown}]({name})" for shown, name in (figures or {}).items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def grids(comparison: Comparison, bold: str = "") -> list[Grid]:
+    """Every table of a comparison.
+
+    Args:
+        comparison: What was found.
+        bold: What stands around a difference that may be called so.
+    """
+    found: list[Grid | None] = []
+    for place, (panel, compared) in enumerate(zip(comparison.panels, comparison.differences, strict=True)):
+        found += [methods_grid(panel, compared), differences_grid(panel, compared, bold)]
+        if comparison.items:
+            found += items_grids(panel, comparison.items[place])
+        found.append(costs_grid(panel))
+    relations = relations_grid(comparison)
+    return [grid for grid in (*found, relations) if grid is not None]
+
+
+def methods_grid(panel: Panel, compared: Differences) -> Grid:
+    """Methods by measures over seeds, and why there is no table of differences where there is none."""
+    rows = tuple(
+        (_label(row), _seeds(row), *(_cell(row.measures[name], info.unit, info.difference)
+                                     for name, info in MEASURES.items()))
+        for row in panel.rows
+    )  # fmt: skip
+    header = ("method", "seeds", *(info.label for info in MEASURES.values()))
+    notes = [
+        f"Mean [95 % t interval over seeds] from {SMALLEST_SEEDS} seeds on; with fewer, mean (each seed, where they "
+        "differ). In percent; shift in nats per token.",
+        *(f"{info.label}: {info.definition}." for info in MEASURES.values()),
+        *_reasons(panel),
+        *_marks(panel),
+        *_not_compared(compared),
+    ]
+    return Grid(f"Methods on {panel.title}", header, rows, tuple(notes))
+
+
+def differences_grid(panel: Panel, found: Differences, bold: str = "") -> Grid | None:
+    """Methods against the reference; None where there is nothing to compare."""
+    if not found.entries:
+        return None
+    rows = []
+    for entry in found.entries:
+        info, difference = MEASURES[entry.measure], entry.difference
+        mean = _number(difference.mean, info.unit, True)
+        rows.append(
+            (
+                entry.method,
+                info.label,
+                str(difference.n),
+                f"{bold}{mean}{bold}" if bold and difference.claim else mean,
+                MISSING if difference.interval is None else _interval(difference.interval, info.unit, True),
+                MISSING if difference.p is None else _p(difference.p),
+                "yes" if difference.claim else "no",
+                _number(entry.detectable, info.unit),
+                " ".join(_number(value, info.unit, True) for value in difference.values) or difference.reason,
+            )
+        )
+    header = ("method", "measure", "seeds", "difference", "95 %", "p (Holm)", "claim", "detectable", "each seed")
+    title = f"Against {found.reference} on {panel.title}"
+    return Grid(title, header, tuple(rows), tuple(_difference_notes(panel, found)))
+
+
+def costs_grid(panel: Panel) -> Grid | None:
+    """What the methods took: operations by part, what was gained for them, time and memory; None without any."""
+    parts = list(dict.fromkeys(part for row in panel.rows for part in row.parts))
+    ordered = [part for part in LABELS if part in parts] + [part for part in parts if part not in LABELS]
+    if not ordered:
+        return None
+    empty = OverSeeds((), 0.0, None)
+    rows = tuple(
+        (_label(row), *(_mean(row.parts.get(part, empty), "pflop") for part in ordered),
+         *(_mean(row.measures[name], info.unit, info.difference) for name, info in COSTS.items()))
+        for row in panel.rows
+    )  # fmt: skip
+    header = ("method", *(LABELS.get(part, part) for part in ordered), *(info.label for info in COSTS.values()))
+    notes = (
+        "Means over seeds. Operations in FLOP, P for 1e15: 2 N a token of a forward pass, 6 N of training.",
+        *(f"{info.label}: {info.definition}." for info in COSTS.values()),
+    )
+    return Grid(f"Cost on {panel.title}", header, rows, notes)
+
+
+def warnings(comparison: Comparison) -> list[str]:
+    """What a reader must know before using the numbers."""
+    sentences = [f"left out: {run.directory}: {run.reason}" for run in comparison.found.left_out]
+    sentences += [
+        f"{view.directory} diverged: {view.status.get('reason') or 'see its matrix'}"
+        for view in comparison.found.views
+        if view.status.get("state") == "diverged"
+    ]
+    if any(view.spec.limit is not None for view in comparison.found.views):
+        sentences.append("some runs are partial (--limit): a quick look, no result")
+    sentences += [f"not comparable with most: {run} ({', '.join(fields)})" for run, fields in comparison.marks.items()]
+    return sentences
+
+
+def _label(row: MethodRow) -> str:
+    return row.label + (_MARK if row.marks else "")
+
+
+def _seeds(row: MethodRow) -> str:
+    return str(len(row.seeds))
+
+
+def _cell(found: OverSeeds, unit: Unit, signed: bool = False) -> str:
+    mean = _number(found.mean, unit, signed)
+    if found.interval is not None:
+        return f"{mean} {_interval(found.interval, unit, signed)}"
+    if len(set(found.values)) > 1:
+        return f"{mean} ({', '.join(_number(value, unit, signed) for value in found.values)})"
+    return mean
+
+
+def _mean(found: OverSeeds, unit: Unit, signed: bool = False) -> str:
+    return _number(found.mean, unit, signed)
+
+
+def _interval(interval: tuple[float, float], unit: Unit, signed: bool = False) -> str:
+    low, high = (_number(end, unit, signed) for end in interval)
+    return f"[{low}, {high}]"
+
+
+def _number(value: float | None, unit: Unit, signed: bool = False) -> str:
+    if value is None:
+        return MISSING
+    if unit == "share":
+        return percent(value, signed)
+    if unit == "pflop":
+        return count(PFLOP * value)
+    sign = "+" if signed else ""
+    if unit == "share per pflop":
+        return f"{100 * value:{sign}.3g}"
+    if unit == "bytes":
+        return f"{value / 2**30:.2f} GiB"
+    return f"{value:{sign}{'.3f' if unit == 'nats' else '.1f'}}"
+
+
+def _p(p: float) -> str:
+    return "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _reasons(panel: Panel) -> list[str]:
+    """Why cells are empty, each reason once."""
+    methods: dict[tuple[str, str], list[str]] = {}
+    for row in panel.rows:
+        for name, info in MEASURES.items():
+            found = row.measures[name]
+            if found.mean is None:
+                methods.setdefault((info.label, found.reason), []).append(row.label)
+    labels: dict[tuple[str, str], list[str]] = {}
+    for (label, reason), names in methods.items():
+        labels.setdefault((", ".join(names), reason), []).append(label)
+    return [f"{MISSING} {', '.join(found)} ({names}): undefined: {why}" for (names, why), found in labels.items()]
+
+
+def _marks(panel: Panel) -> list[str]:
+    return [f"* {row.label} differs from most runs in {', '.join(row.marks)}." for row in panel.rows if row.marks]
+
+
+def _not_compared(found: Differences) -> list[str]:
+    skipped = [
+        f"{method} is not compared with {found.reference}: they differ in {', '.join(fields)}."
+        for method, fields in found.not_compared.items()
+    ]
+    return [*([f"No differences between methods: {found.reason}."] if found.reason else []), *skipped]
+
+
+def _difference_notes(panel: Panel, found: Differences) -> list[str]:
+    acquired = [
+        f"{row.label} {_number(row.measures['acquisition'].mean, 'share')}"
+        for row in panel.rows
+        if row.views[0].spec.bound is None
+    ]
+    return [
+        f"Method minus {found.reference}, paired by seed; p of the paired t test, adjusted over this table (Holm). A "
+        f"claim needs {SMALLEST_SEEDS} paired seeds and p below .05; detectable: what these seeds find with a power of "
+        "80 %.",
+        f"Acquired at which retention is compared: {', '.join(acquired)}.",
+        *dict.fromkeys(f"{entry.method}: {entry.difference.reason}." for entry in found.entries
+                       if entry.difference.reason),
+    ]  # fmt: skip
+
+
+def _footer(comparison: Comparison) -> list[str]:
+    first = comparison.found.views[0].spec
+    # Without what only its own method had.
+    shared = first.model_copy(update={"method": None, "aligner": None})
+    lines = [provenance(shared)] if not comparison.marks else []
+    return [*lines, LAB_SENTENCE] if first.lab_version is not None else lines
