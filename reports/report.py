@@ -63,7 +63,7 @@ def markdown(view: RunView) -> str:
 
 
 def grid_lines(grid: Grid, numbers: bool = True) -> list[str]:
-    """A grid in Markdown: the table, and its notes as a list where it has any; ``numbers`` aligns cells to the right."""
+    """A grid in Markdown: the table, then its notes as a list; ``numbers`` aligns cells to the right."""
     aligned = ["---", *["---:" if numbers else "---"] * (len(grid.header) - 1)]
     if grid.header[-1] == "meaning":
         aligned[-1] = "---"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.scoring.letters import TOKEN, Reading, read_letters
-from cl_bench.tasks.scoring.options import LETTERS, Options
-from cl_bench.tasks.scoring.reading import LONGEST, answer_part, first_turn, plain, tag_form, tagged
+from cl_bench.tasks.scoring.letters import TOKEN, Reading, read_answer, read_letters
+from cl_bench.tasks.scoring.marks import marks, shares
+from cl_bench.tasks.scoring.options import LETTERS, Options, bare
+from cl_bench.tasks.scoring.reading import LONGEST, answer_part, first_turn, plain, tag_form, tagged_answer
+from cl_bench.tasks.scoring.retractions import Retraction, retraction
 from cl_bench.tasks.scoring.statements import Force, Statement, statements
 
 __all__ = ["LETTERS", "parse_choice", "score_choice"]
@@ -16,13 +18,16 @@ __all__ = ["LETTERS", "parse_choice", "score_choice"]
 _SET_OFF = re.compile(r"(?<!\S)[(\[]?([A-J])[)\].:]+(?= \S)")
 _MENTION = re.compile(r"\b(?i:option|choice|answer) (?=[(\[\"']?[A-J](?![A-Za-z0-9_])|\([a-j]\))")
 _BOLD = re.compile(r"\*\*\s*[(\[]?([A-J])[)\].:]*(?:\s[^*\n]*)?\*\*([^\n]{0,60})")
-_BULLET = re.compile(r"(?:[-•:]\s?|\d{1,2}[.)]\s)?\s*")
+_BULLET = re.compile(r"(?:[-=]+>\s?|[-•:→⇒]\s?|\d{1,2}[.)]\s)?\s*")
 _SENTENCE = re.compile(r" (?!because\b|since\b|as\b|due\b)[A-Za-z0-9]")
-_LETTER_LINE = re.compile(r"\n[(\[]?([A-J])[)\].]?(?:\n|$)")
+_AFTER_NEW = re.compile(r"\s*(?:$|[\n.,;!)\x03]|(?:because|since|as|not|instead|is)\b)")
+_ANY_LETTER = re.compile(r"(?<![A-Za-z'])[A-J](?![A-Za-z'])(?! [a-z])")
+_LETTER_LINE = re.compile(r"\.?\n[(\[]?([A-J])[)\].]?(?:\n|$)")
 _LAST_PARENTHESIS = re.compile(r"(?<!\w)\(([A-J])\)[.\s]*$")
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|rule out|ruling out|eliminat\w+|exclud\w+|reject\w*|unlike|except|than|of|neither|nor|wrong|"
-    r"incorrect)|n't)\s+(?:the\s+)?$",
+    r"incorrect)|n't)\s+(?:the\s+)?$|\b(?:students?|people|many|some|most|others|often|commonly|usually|mistakenly)\b"
+    r"[^.\n]{0,20}$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
@@ -42,15 +47,20 @@ def parse_choice(text: str, count: int = 4, choices: Sequence[str] = ()) -> str 
     2. a text that is an option's text and nothing else (a letter alone is a letter, though, whatever the options say);
     3. the last firm statement: "the answer is B", "Answer: B", "I choose B", "therefore B", "B is the correct answer",
        "so B is correct", a last line that is a letter alone, ``\boxed{B}``;
-    4. a letter set off at the very beginning: "B", "(B) text", "B. Water", "B because …";
-    5. options called right ("B is correct", "this matches option B"), if all such statements agree;
-    6. a last line that is a letter set off with its text, or an option's text and nothing else;
-    7. the last doubtful statement: "the answer might be B", "at first I thought the answer is B";
-    8. the only letter that is mentioned as an option ("option B", "answer B", in bold, in parentheses at the end) and
+    4. lines that are a letter and its verdict ("A ❌", "B: correct"), if they call one option right;
+    5. a letter set off at the very beginning: "B", "(B) text", "B. Water", "B because …";
+    6. options called right ("B is correct", "this matches option B"), if all such statements agree;
+    7. a last line that is a letter set off with its text, or an option's text and nothing else;
+    8. the last doubtful statement: "the answer might be B", "at first I thought the answer is B";
+    9. the only letter that is mentioned as an option ("option B", "answer B", in bold, in parentheses at the end) and
        is not denied.
 
     A statement may name the option by its text instead of its letter ("the answer is 46.07"), if it is the text of one
-    option only. Several letters in one statement ("A or B") are no answer, and such a statement decides like any other.
+    option only, or by its place ("the second option"). What is taken back ("wait, no", "(edit: C)", "that's wrong") is
+    replaced by the letter that follows, or by none (see ``retractions``). Several letters in one statement ("A or B",
+    ``\boxed{A} \boxed{B}``) are no answer, nor is a letter with another option's text ("B. 46.07" where that is A's
+    text), and such a statement decides like any other. A question that a base model goes on with is not read, unless
+    no letter stands before it.
     Denied, supposed and asked statements do not count ("the answer is not A", "if the answer is A", "A?"), and options
     said again are no answer. A small letter counts only alone or between marks, for "a" is an article; "A" does not
     before an ordinary word, nor does "I".
@@ -63,32 +73,67 @@ def parse_choice(text: str, count: int = 4, choices: Sequence[str] = ()) -> str 
     options = Options.of(count, choices)
     text = answer_part(text)
     turn = first_turn(text)
-    return _parse(turn, options) or (_parse(text, options) if len(turn) < len(text) else None)
+    goes_on = len(turn) < len(text) and not _ANY_LETTER.search(turn)
+    return _parse(text if goes_on else turn, options)
 
 
 def _parse(text: str, options: Options) -> str | None:
-    content = tagged(text)
+    content = tagged_answer(text)
     return _read(text if content is None else content, options)
 
 
 def _read(raw: str, options: Options) -> str | None:
     raw = raw[-LONGEST:]
     text = plain(raw)
-    if words := options.named(text):
+    if words := options.named(text) or options.equated(bare(text)) or _counted(text, options):
         return words
     found = [statement for statement in statements(text, options) if not _restates(text, statement, options)]
     found = sorted([*found, *_last_line(text, options)], key=lambda statement: statement.start)
     if firm := [statement for statement in found if statement.force is Force.STATED]:
-        return firm[-1].letter
-    if lead := _lead(text, options):
-        return lead
-    judged = {statement.letter for statement in found if statement.force is Force.JUDGED}
-    if len(judged) == 1:
-        return judged.pop()
+        return _settled(text, Reading(firm[-1].letter, firm[-1].end), found, options)
+    marked = marks(text)
+    if marked.only and marked.only in options.letters:
+        return marked.only
+    lead = _lead(text, options)
+    if lead and lead.letter and lead.letter not in marked.wrong and len(marked.right) < 2:
+        return _settled(text, lead, found, options)
+    if judged := _judged([statement for statement in found if statement.force is Force.JUDGED], text):
+        return judged
     doubtful = [statement for statement in found if statement.force is Force.DOUBTFUL]
+    doubtful = [statement for statement in doubtful if lead is None or statement.start >= lead.end]
     if words := _last_words(text, options):
         return words
     return doubtful[-1].letter if doubtful else _only_mention(raw, text, options)
+
+
+def _counted(text: str, options: Options) -> str | None:
+    counted = options.counted(text, 0)
+    return counted[0] if counted and not text[counted[1] :].strip(" .!") else None
+
+
+def _settled(text: str, reading: Reading, found: Sequence[Statement], options: Options) -> str | None:
+    """The letter of a reading, or what replaces it where it is taken back (see ``retractions``)."""
+    while reading.letter and (taken := retraction(text, reading.end)):
+        new = read_answer(text, taken.end, options)
+        if new and _AFTER_NEW.match(text, new.end):
+            reading = new
+        elif taken.firm:
+            return _only_one(statement for statement in found if statement.start >= taken.start)
+        else:
+            reading = Reading(reading.letter, taken.end)
+    return reading.letter
+
+
+def _judged(found: Sequence[Statement], text: str) -> str | None:
+    """The letter that all judgements agree on; those before a firm retraction do not count if others follow it."""
+    taken: Retraction | None = retraction(text, found[0].end) if found else None
+    later = [statement for statement in found if taken and taken.firm and statement.start >= taken.start]
+    return _only_one(later or found)
+
+
+def _only_one(found: Iterable[Statement]) -> str | None:
+    letters = {statement.letter for statement in found}
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _restates(text: str, statement: Statement, options: Options) -> bool:
@@ -112,17 +157,20 @@ def _goes_on(text: str, first: re.Match[str], options: Options) -> bool:
     return False
 
 
-def _lead(text: str, options: Options) -> str | None:
+def _lead(text: str, options: Options) -> Reading | None:
+    """The letter, or the several letters, that the text begins with."""
     begin = _BULLET.match(text)
     start = begin.end() if begin else 0
     reading = read_letters(text, start, options)
-    if reading is None or reading.letter is None or not _leads(text, start, reading, options):
+    if reading is not None and reading.letter is None:
+        return reading
+    if reading is None or not _leads(text, start, reading, options):
         return None
     below = _LETTER_LINE.match(text, reading.end)
-    if below and below.group(1) != reading.letter:
+    if (below and below.group(1) != reading.letter) or len(shares(text)) > 1:
         return None
     first = _SET_OFF.match(text, start)
-    return None if first and _goes_on(text, first, options) else reading.letter
+    return None if first and _goes_on(text, first, options) else reading
 
 
 def _leads(text: str, start: int, reading: Reading, options: Options) -> bool:
@@ -145,7 +193,7 @@ def _last_line(text: str, options: Options) -> list[Statement]:
     above = TOKEN.match(text, text.rfind("\n", 0, start - 1) + 1)
     if above and above.group(2) != token.group(2) and not text[above.end() : start].strip(" .\n"):
         return []
-    return [Statement(start, token.group(2), Force.STATED)]
+    return [Statement(start, token.group(2), Force.STATED, start + len(token.group()))]
 
 
 def _last_words(text: str, options: Options) -> str | None:

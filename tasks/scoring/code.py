@@ -14,14 +14,18 @@ from collections.abc import Iterator, Sequence
 from cl_bench.harness.errors import ClBenchError
 from cl_bench.tasks.base import Example, Score
 from cl_bench.tasks.code_execution import run_program
-from cl_bench.tasks.scoring.code_blocks import Block, answer_part, blocks, lines_of
+from cl_bench.tasks.scoring.code_blocks import Block, answer_part, asides, blocks, lines_of
 
 _LONGEST = 20_000
 """Characters of a block, or of a text without blocks, beyond which it is not read as a program."""
 _BLOCKS = 32
 """The last blocks of a response, which are looked at."""
+_READINGS = 4
+"""Ways in which a stretch is read where there is a prefix."""
 _STRETCHES = 16
 """Shorter stretches of a text that are tried where the whole is no Python."""
+_MOST_PARSED = 240_000
+"""Characters that are parsed in looking for one program, several readings of a stretch included."""
 _CODE_LINE = re.compile(r"(from\s+[\w.]+\s+import\b|import\s+[\w.]+\s*(,|as\b|$)|(async\s+)?def\s+\w|class\s+\w|@\w)")
 _HEADER = re.compile(r"^(?:async\s+)?def\s+(\w+)", re.MULTILINE)
 _parsing = threading.Lock()
@@ -34,8 +38,9 @@ def extract_code(text: str, prefix: str = "", entry_point: str | None = None) ->
     """The program in a response.
 
     Of several fenced blocks, the last that defines ``entry_point`` counts, else the last that defines anything, else
-    the last that is Python. A block whose lines continue ``prefix`` (indented, or not defining what it should) is
-    joined to it. Without a fence the text is searched: prose before the code, and what follows it, is left out.
+    the last that is Python; one that is introduced as wrong ("Wrong way:") only where there is no other. A block whose
+    lines continue ``prefix`` (indented, or not defining what it should) is joined to it. Without a fence the text is
+    searched: prose before the code, and what follows it, is left out; then indented blocks and code spans in prose.
 
     Args:
         text: The response. ``<think>`` and ``[BEGIN]`` ... ``[DONE]`` are understood.
@@ -48,12 +53,18 @@ def extract_code(text: str, prefix: str = "", entry_point: str | None = None) ->
     text = answer_part(text.replace("\r\n", "\n"))
     headers = _HEADER.findall(prefix)
     name = entry_point or (headers[-1] if headers else None)
-    found = [_program(block, prefix, name) for block in blocks(text)[-_BLOCKS:]]
+    work = _Work(_MOST_PARSED)
+    found = [_program(block, prefix, name, work) for block in reversed(blocks(text)[-_BLOCKS:])]
     # The last of those that are equally good.
-    best, rank = max(reversed(found), key=lambda program: program[1], default=("", _BROKEN))
+    best, rank = max(found, key=lambda program: program[1], default=("", _BROKEN))
     if rank >= _DEFINES:
         return best
-    whole, whole_rank = _program(Block(text, closed=False), prefix, name)
+    whole, whole_rank = _program(Block(text, closed=False), prefix, name, work)
+    if not found and whole_rank < _DEFINES:
+        said = [_program(block, "", name, work) for block in reversed(asides(text)[-_BLOCKS:])]
+        aside, aside_rank = max(said, key=lambda program: program[1], default=("", _BROKEN))
+        if aside_rank >= (_COMPLETE if name else _DEFINES):
+            return aside
     if whole_rank > rank and (whole_rank >= _DEFINES or _looks_like_code(text)):
         return whole
     return best if found or not _looks_like_code(text) else text
@@ -65,12 +76,22 @@ def _looks_like_code(text: str) -> bool:
     return bool(lines) and (lines[0][0].isspace() or any(_CODE_LINE.match(line) for line in lines))
 
 
-def _program(block: Block, prefix: str, name: str | None) -> tuple[str, int]:
+class _Work:
+    """How many characters may still be parsed."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+def _program(block: Block, prefix: str, name: str | None, work: _Work) -> tuple[str, int]:
     """The best reading of a block, and how good it is."""
     best, best_rank = block.text, _BROKEN
     if len(block.text) > _LONGEST:
         return best, best_rank
     for stretch in [block.text] if block.closed else _stretches(block.text):
+        work.left -= len(stretch) * (_READINGS if prefix and name else 1)
+        if work.left < 0:
+            break
         for source, rank in _readings(stretch, prefix, name):
             if rank > best_rank:
                 best, best_rank = source, rank

@@ -8,36 +8,52 @@ from collections import deque
 from collections.abc import Iterator
 
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.scoring.reading import LONGEST, answer_part, last_boxed, stated, tag_form, tagged
+from cl_bench.tasks.scoring.reading import (
+    LONGEST,
+    answer_part,
+    boxes,
+    last_boxed,
+    stated,
+    tag_form,
+    tagged_answer,
+    without_invisible,
+)
+from cl_bench.tasks.scoring.retractions import replacement
 
 _ARROW = re.compile(r"\s?(?:→|⟶|⇒|⇌|⇄|-{1,2}>|={1,2}>|\\(?:long)?(?:right|left)*arrow|\\to\b|\\rightleftharpoons)\s?")
 _LATEX_TEXT = re.compile(r"\\(?:ce|text(?:bf|it|rm)?|math(?:rm|bf)|mbox)\s?\{([^{}]*)\}")
 _SUBSCRIPT = re.compile(r"_\{(\w{1,6})\}|_(?=\d)")
 _DOLLARS = re.compile(r"\\[()\[\]]|\\?\$")
 _AROUND = re.compile(r"\s*([^\w\s])\s*")
-_COEFFICIENT = re.compile(r"(?<=\d)\s+(?=[A-Z(\[])")
-_HYDRATE_DOT = str.maketrans("·•⋅∙", "****")
+# Between a number and a formula or unit: 2 NaX, 5 kg.
+_COEFFICIENT = re.compile(r"(?<=\d)\s+(?=[A-Za-zµμΩ°%(\[])")
+_CHARGE = re.compile(r"\^\s?\{?\s?(\d{0,2}[+-])\s?\}?(?=$|[\s)\],;.=])")
+_CHARACTERS = str.maketrans("·•⋅∙−", "****-")
+_HYDRATE_DOT = re.compile(r"(?<=[A-Za-z0-9)\]])\.(?=\d{0,2}(?:H2O|NH3)\b)")
 _ORDINARY_WORDS = re.compile(r"[A-Za-z]?[a-z]{2,}(?:[ ,'-]+[A-Za-z]?[a-z]+)*")
 _NAMED = re.compile(
     r"\b(?:equation|formula|product|compound|molecule|smiles|name|result|solution)\b[^:\n=.]{0,40}?(?:\bis\b\s*:?|:)",
     re.IGNORECASE,
 )
 _LINE = re.compile(r"\s*([^\n]{0,1000})")
-_REASON = re.compile(r",?\s+(?=(?:because|since|which)\b)")
+_REASON = re.compile(r",?\s+(?=(?:because|since|which)\b)|,\s+(?=(?:and )?not\b)|\s+(?=\([a-z][a-z ,-]{2,60}\)[.\s]*$)")
 _NEXT_SENTENCE = re.compile(r"\.\s+(?=[A-Z])|" + _REASON.pattern)
+_IT_IS = re.compile(r"(?:it|this|that)(?:'s|’s| is| must be)\s+(?:an?\s+|the\s+)?", re.IGNORECASE)
 _EXPLANATION = re.compile(r"\s*\n\s*(?:\**\s?)?(?:explanation|reasoning|note|because)\b", re.IGNORECASE)
 
 
 def normalise_filling(text: str) -> str:
-    """A short answer without what does not matter: white space, markup, the notation of arrows, a final full stop.
+    """A short answer without what does not matter: white space, markup, how arrows and charges are put, a full stop.
 
     Case stays: in formulas and SMILES it tells carbon monoxide (CO) from cobalt (Co), aromatic c from aliphatic C.
     """
-    text = unicodedata.normalize("NFKC", text).translate(_HYDRATE_DOT)
+    text = unicodedata.normalize("NFKC", without_invisible(text)).translate(_CHARACTERS)
     for _ in range(2):  # commands within commands
         text = _LATEX_TEXT.sub(r"\1", text)
-    text = _ARROW.sub("=", _SUBSCRIPT.sub(r"\1", _DOLLARS.sub("", text)))
+    text = _CHARGE.sub(r"\1", _DOLLARS.sub("", text))
+    text = _ARROW.sub("=", _SUBSCRIPT.sub(r"\1", text))
     text = text.strip(" \t\n\"'`").removeprefix("**").removesuffix("**").rstrip(". \n")
+    text = _HYDRATE_DOT.sub("*", text)
     return _COEFFICIENT.sub("", _AROUND.sub(r"\1", " ".join(text.split()))).removesuffix("**").rstrip(".")
 
 
@@ -51,23 +67,38 @@ def same_filling(parsed: str, gold: str) -> bool:
 
 def _readings(text: str) -> Iterator[str]:
     """The answer as the first rule that applies reads it, then without the sentence or reason that may follow it."""
-    content = tagged(text)
+    content = tagged_answer(text)
     if content is not None:
         yield last_boxed(content) or content
         return
     text = text[-LONGEST:].strip()
-    if boxed := last_boxed(text):
-        yield boxed
-    elif line := next((line for _, line in stated(text)), None) or _after_noun(text):
-        yield from (line, _NEXT_SENTENCE.split(line, maxsplit=1)[0])
-    else:
-        alone = _alone(text)
-        yield from (alone, _REASON.split(alone, maxsplit=1)[0])
+    place, answer = _named(text)
+    new = replacement(text, place)
+    if new is not None:
+        yield new
+        return
+    split = _REASON if answer is text else _NEXT_SENTENCE
+    answer = _alone(text) if answer is text else answer
+    yield from (answer, split.split(answer, maxsplit=1)[0])
+    if lead_in := _IT_IS.match(answer):
+        rest = answer[lead_in.end() :]
+        yield from (rest, split.split(rest, maxsplit=1)[0])
 
 
-def _after_noun(text: str) -> str | None:
+def _named(text: str) -> tuple[int, str]:
+    """Place and content of the last box, else of the last statement of an answer; the text itself without either."""
+    box = next((box for box in reversed(boxes(text)) if box.content), None)
+    if box:
+        return box.end - 1, box.content
+    start, line = next(stated(text), (0, "")) or (0, "")
+    if not line:
+        start, line = _after_noun(text)
+    return (text.find(line, start), line) if line else (0, text)
+
+
+def _after_noun(text: str) -> tuple[int, str]:
     lines = (_LINE.match(text, match.end()) for match in reversed(deque(_NAMED.finditer(text), maxlen=20)))
-    return next((line.group(1).strip() for line in lines if line and line.group(1).strip()), None)
+    return next(((line.start(), line.group(1).strip()) for line in lines if line and line.group(1).strip()), (0, ""))
 
 
 def _alone(text: str) -> str:
@@ -84,7 +115,9 @@ def score_filling(example: Example, text: str) -> Score:
     Read is, in this order: the last ``<answer>`` that is not empty; the last ``\boxed{…}``; what follows the last
     "answer is" or "answer:", then the last "equation is", "formula:" and the like; the text before an explanation, or a
     last line that a colon introduces; the whole text. It must be gold and nothing else, up to white space, markup,
-    arrows (→ and = alike), a final full stop and, for ordinary words, case. (The official scorer asks only that gold be
+    arrows (→ and = alike), charges (``Fe^{3+}`` is Fe3+), a final full stop and, for ordinary words, case; a reason, a
+    name in parentheses and "not …" may follow it. What is taken back ("wait, no") is what replaces it, if anything
+    does. (The official scorer asks only that gold be
     somewhere in the response, so that a list of everything is right.)
 
     ``format_ok``: the answer alone on one line, or in the tag form.

@@ -11,10 +11,13 @@ from cl_bench.tasks.scoring.options import Options
 TOKEN = re.compile(r"([(\[{\"'\x02]{0,3})([A-Ja-j])([)\]}\"'\x03]{0,3})(?![A-Za-z0-9_(=#\[@+'])")
 _ONE_LETTER = re.compile(r"[(\[{\"'\x02]{0,3}[A-Z](?=[)\]}\"'\x03.]{0,4}\s*(?:\n|$))")
 _SEPARATOR = re.compile(
-    r"\s*(?:(,)\s*(?:or|and)?|(\band)|/|&|\+|\bor\b|and/or|[-–](?=[A-J]\b))"
-    r"\s*(?:(?:also|maybe|possibly|perhaps|even|the|option|choice|answer|letter)\s+)*",
+    r"\s*(?:,?\s?but also|,?\s?as well as|,?\s?along with|(,)\s*(?:or|and)?|(\band)|/|&|\+|;|\bor\b|and/or"
+    r"|[-–](?=[A-J]\b)|\((?=(?:or|and|possibly|maybe|perhaps|alternatively)\b)(?:or|and)?|(?=\x02))"
+    r"\s*(?:(?:also|maybe|possibly|perhaps|alternatively|else|even|the|option|choice|answer|letter),?\s+){0,6}",
     re.IGNORECASE,
 )
+# "B C", "B. C.": nothing but letters to the end of the line.
+_NEIGHBOUR = re.compile(r"\.? (?=(?:[(\[]?[A-J][)\].]* ?){1,9}(?:$|\n))")
 # After "A," or "A and": a second letter with a verb begins another sentence ("the answer is A, B is wrong").
 _VERB = re.compile(
     r"\s+(?:is|are|was|were|has|have|gives?|would|could|can|cannot|does|do|isn't|can't|doesn't)\b", re.IGNORECASE
@@ -22,14 +25,18 @@ _VERB = re.compile(
 _FILLER = re.compile(
     r"(?:(?:either|both|only|simply|just|therefore|thus|then|hence|clearly|indeed|obviously|still|definitely|certainly|"
     r"most likely|likely|probably|in fact|also|actually|the|correct|option|choice|answer|letter|number|statement)"
-    r"\b[,:]?\s*|:\s*)*",
+    r"\b[,:]?\s*|:\s*|[-•]\s(?=[(\[]?[A-J]\b)){0,12}",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"(?:not|never|neither|none of)\b\s*", re.IGNORECASE)
-_BUT = re.compile(r"\s*[,;.—–-]?\s*(?:(?:but|rather|instead|it's|it is|it must be|the answer is)\b\s*)+", re.IGNORECASE)
+_BUT = re.compile(
+    r"\s*[,;.—–-]?\s*(?:(?:but|rather|instead|it's|it is|it must be|the answer is)\b\s*){1,6}", re.IGNORECASE
+)
 # "The answer is 46.07 (B)."
 _CLOSING = re.compile(r"[^\s(]\s\(([A-J])\)[.\s]*$")
 _STRICT_END = re.compile(r"\s*(?:$|\n|[.;!](?:\s|$)|\x03)")
+_TRAILING_OFF = re.compile(r"\.{2,9}\s?(?:$|\n)")
+_ARROW = re.compile(r" [-=]{1,2}> ?[(\[]?[A-J](?![A-Za-z0-9_])")
 _WORD = re.compile(r"\s*([A-Za-z]+)")
 # "A" before any other word is the article, "I" the pronoun.
 _AFTER_A = re.compile(
@@ -60,6 +67,8 @@ def read_answer(text: str, start: int, options: Options, words: bool = True) -> 
         words: Whether an option may be named by its text.
     """
     place = _skip(_FILLER, text, start)
+    if counted := options.counted(text, place):
+        return Reading(*counted)
     found = _read_words(text, (place, start), options) if words else None
     if found is None and (negation := _NOT.match(text, place)):
         return read_contrast(text, negation.end(), options)
@@ -93,30 +102,31 @@ def read_letters(text: str, start: int, options: Options) -> Reading | None:
     token = TOKEN.match(text, start)
     if token is None or not _stands_alone(text, token, options):
         return Reading(None, start + 1) if _ONE_LETTER.match(text, start) else None
-    letters, end = {token.group(2).upper()}, token.end()
-    while separator := _SEPARATOR.match(text, options.own_end(token.group(2), text, end) or end) or _SEPARATOR.match(
-        text, end
-    ):
+    first = token.group(2).upper()
+    letters, end = {first}, token.end()
+    while separator := _separator(text, token.group(2), end, options):
         token = TOKEN.match(text, separator.end())
         if token is None or not _continues(text, token, separator, options):
             break
         letters.add(token.group(2))
         end = token.end()
-    known = letters & set(options.letters)
-    return Reading(known.pop() if len(letters) == 1 and known else None, end)
+    known = len(letters) == 1 and first in options.letters and not options.contradicts(first, text, end)
+    return Reading(first if known else None, end)
 
 
-def _separator(text: str, token: re.Match[str], options: Options) -> re.Match[str] | None:
+def _separator(text: str, letter: str, end: int, options: Options) -> re.Match[str] | None:
     """What joins the letter to another one, before or after the letter's own text ("A) ice or B) steam")."""
-    own = options.own_end(token.group(2), text, token.end())
+    own = options.own_end(letter, text, end)
     after_own = None if own is None else _SEPARATOR.match(text, own)
-    return after_own or _SEPARATOR.match(text, token.end())
+    if after_own or (own is not None or options.is_letter(letter)):
+        return after_own or _SEPARATOR.match(text, end)
+    return _SEPARATOR.match(text, end) or _NEIGHBOUR.match(text, end)
 
 
 def _continues(text: str, token: re.Match[str], separator: re.Match[str], options: Options) -> bool:
     if token.group(2).islower():
         return False
-    if (separator.group(1) or separator.group(2)) and _VERB.match(text, token.end()):
+    if separator.lastindex and _VERB.match(text, token.end()):
         return False
     return _SEPARATOR.match(text, token.end()) is not None or _stands_alone(text, token, options)
 
@@ -132,6 +142,8 @@ def _stands_alone(text: str, token: re.Match[str], options: Options) -> bool:
         return True
     if token.group(3) or options.own_at(letter, text, end) or _list_goes_on(text, end):
         return True
+    if _TRAILING_OFF.match(rest):
+        return True
     if rest[0] in ".:":
         return _ends_at_mark(letter, rest, options)
     if rest[0] == " ":
@@ -140,7 +152,7 @@ def _stands_alone(text: str, token: re.Match[str], options: Options) -> bool:
 
 
 def _list_goes_on(text: str, start: int) -> bool:
-    separator = _SEPARATOR.match(text, start)
+    separator = _SEPARATOR.match(text, start) or _NEIGHBOUR.match(text, start)
     following = TOKEN.match(text, separator.end()) if separator else None
     return following is not None and following.group(2).isupper()
 
@@ -159,7 +171,7 @@ def _ends_at_mark(letter: str, rest: str, options: Options) -> bool:
 def _ends_at_space(letter: str, whole: str, rest: str, options: Options) -> bool:
     word = _WORD.match(rest)
     if word is None:
-        return rest.strip()[0] not in "=+*/<>^&|~≈%0123456789"
+        return _ARROW.match(rest) is not None or rest.strip()[0] not in "=+*/<>^&|~≈%0123456789"
     if letter in "AI":
         return (_AFTER_A if letter == "A" else _AFTER_I).fullmatch(word.group(1)) is not None
     return options.begins(whole) is None

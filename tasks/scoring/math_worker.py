@@ -41,7 +41,8 @@ def check(request: dict[str, str]) -> dict[str, Any]:
 
     try:
         gold, answer = (parse(f"${request[name]}$", parsing_timeout=None) for name in ("gold", "answer"))
-        return {"equal": bool(verify(gold, answer, timeout_seconds=None))}
+        # An inequality may stand for the interval that gold is: x > 2 for (2, oo).
+        return {"equal": bool(verify(gold, answer, timeout_seconds=None, allow_set_relation_comp=True))}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:200]}
 

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from typing import NamedTuple
 
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.scoring.reading import LONGEST, answer_part, boxes, first_turn, stated, tagged
+from cl_bench.tasks.scoring.numerals import NUMBER, plain_digits, same_number, tidied
+from cl_bench.tasks.scoring.reading import LONGEST, answer_part, boxes, first_turn, side_by_side, stated, tagged_answer
+from cl_bench.tasks.scoring.retractions import retraction
 
-_LONGEST_NUMBER = 300
-"""Digits beyond which two numerals are compared as text: exact arithmetic on longer ones only costs time."""
+__all__ = ["parse_number", "same_number", "score_number"]
 
-# Of the last three: 7/8 and \frac{7}{8}; 1.5e3, 1.5 × 10^3. A sign counts only where it does not stand between terms.
-_PATTERN = (
-    r"(?P<sign>(?<![\w)\]}])[-−])?\s?(?:US)?[$€£¥₹]?\s?(?P<inner>(?<=[$€£¥₹])[-−])?"
-    r"(?:\\[dt]?frac\s?\{\s?(?P<upper>\d{1,30})\s?\}\s?\{\s?(?P<lower>\d{1,30})\s?\}"
-    r"|(?=\.?\d)(?P<whole>\d{1,3}(?:,\d{2})*(?:,\d{3})+(?!\d)|\d+)?(?P<part>\.\d+)?"
-    r"(?:[eE](?P<power>[-+]?\d{1,3})(?![\w.])|\s?(?:×|\\times|\*)\s?10\s?\^\s?\{?(?P<ten>[-−+]?\d{1,3})\}?"
-    r"|\s?/\s?(?P<divisor>\d{1,30})(?![\d/.]))?)"
-)
-_NUMBER = re.compile(_PATTERN)
 _OPERATOR = re.compile(r"\s*(?:[-−+/×÷·^]|\*(?!\*)|\\times|\\cdot|\\div)\s*[\d(\\$]")
 _LEAD_IN = re.compile(
     r"(?:\s|[*_`:=≈~(\[$]|\\[(\[$]|\\approx|\b(?:approximately|about|exactly|therefore|thus|only)\b)*", re.IGNORECASE
@@ -27,7 +19,42 @@ _LEAD_IN = re.compile(
 _MARK = re.compile(r"####")
 _LINE = re.compile(r"[^\n]{0,400}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
-_GROUPS = re.compile(r"(?<=\d)(?:\{,\}|\\[,!:;]|\u2009|\u202f)(?=\d{3})")
+_REASON = re.compile(
+    r"=\s?(?P<result>[^\s=]{1,30}?)(?:\s[A-Za-z]{1,20}){0,2}[,.]?\s\(?(?:since|because|as)\b[^\n]*$", re.IGNORECASE
+)
+
+_OPEN = r"[\s$\\(\[{*]{0,6}(?:boxed\s?\{)?"
+_CLOSE = r"[$%}*)\]]{0,4}"
+_UNIT = r"(?:\s?[A-Za-z%]{1,15})?"
+_OR = r"(?:\bor\b|\band/or\b|\bto\b|[–—~±]|\\pm\b|\+/-)"
+_NOT_THIS = re.compile(
+    r"(?:\b(?:not|never|nor|neither)|n't|n’t|≠|!=|\\neq?|\\not\s?=)\s*(?:(?:be|equal(?: to)?|exactly|simply|just)\s)?"
+    rf"{_OPEN}$|\b(?:less|more|fewer|greater|lower|higher|larger|smaller)\s(?:than|or equal to)\s{_OPEN}$"
+    rf"|(?:^|[\s$(])(?:[<>≤≥]=?|\\(?:l|g)(?:eq?|t))\s?{_OPEN}$|(?<![A-Za-z])[A-Za-z]$",
+    re.IGNORECASE,
+)
+_ONE_OF_SEVERAL = re.compile(
+    rf"\d{_CLOSE}{_UNIT}\s?{_OR}\s?(?:(?:even|maybe|possibly)\s)?{_OPEN}$"
+    rf"|\bbetween\s[^\n]{{0,40}}\d{_CLOSE}{_UNIT}\sand\s{_OPEN}$|\d:$|\^\s?\{{?$",
+    re.IGNORECASE,
+)
+_SEVERAL_FOLLOW = re.compile(
+    rf"{_CLOSE}{_UNIT},?\s?{_OR}\s?(?:(?:even|maybe|possibly)\s)?{_OPEN}-?\d"
+    rf"|{_CLOSE}\s?[-−]\s?\$?\d[\d.,]*(?!\s?=)\s*(?:$|[^\s\d=+*/×÷-])|[²³¹⁰⁴-⁹]|:\d|[knxyz](?![A-Za-z])"
+    rf"|{_CLOSE}(?:\s?,\s?|\s)(?:and\s)?\$?\d[\d.]*{_CLOSE}\s*(?:$|[.;]\s|[.;]?$)",
+    re.IGNORECASE,
+)
+_BETWEEN_LISTED = re.compile(r"(?:[\s,;.…]|\b(?:and|or)\b)*")
+_CLAUSE_END = re.compile(
+    r"[$%}*)\]]{0,4}(?:\s(?!(?:of|is|are|was|were|more|less|or|and)\b)[A-Za-z]{1,15}){0,2}\s*(?:$|[.,;!?)\n])"
+)
+
+
+class _Reading(NamedTuple):
+    """A number that is stated, or None where a statement leaves it open; and where it ends."""
+
+    value: str | None
+    end: int
 
 
 def parse_number(text: str) -> str | None:
@@ -35,72 +62,109 @@ def parse_number(text: str) -> str | None:
 
     A marked number wins over numbers that follow it, for what follows is a check, a unit or the next question. Marks
     are ``####``, ``\boxed{…}``, ``<answer>`` and "answer is" or "answer:"; of several, the last one that has a number
-    decides. Without a mark it is the last number of the text. After a mark the number is the first one, or the first
-    one after the last "=" ("#### 3 + 4 = 7"); a sum that is not carried out is no marked number.
+    decides. Without a mark it is the last number of the text, or the result of an equation whose reason follows. After
+    a mark the number is the first one, or what an equation that begins there comes to ("#### 3 + 4 = 7"); a sum that is
+    not carried out is no marked number.
 
-    Understood are thousands separators, signs (also the Unicode minus), currencies, scientific notation (``1.5e3``,
-    ``1.5 × 10^3``) and simple fractions (``3/4``, ``\frac{3}{4}``). A percent sign is a unit: 25% is 25.
+    The last commitment counts: a number that is taken back ("wait, no", "edit:", "that's wrong") is replaced by the one
+    that follows, or by none (see ``retractions``). Several numbers and ranges (18 or 20, 17–18, two boxes side by side)
+    are no answer; what is denied or compared ("not 18", "more than 18", ">18") is not read; nor are powers, clock times
+    and products with a letter (18², 18:30, 18x).
+
+    Understood are thousands separators, signs in digits and words, currencies, scientific notation (``1.5e3``,
+    ``1.5 × 10^3``), "2 million" and fractions (``3/4``, ``\frac{3}{4}``, 3½). A percent sign is a unit: 25% is 25.
     """
     text = answer_part(text)
-    content = tagged(text)
-    text = _GROUPS.sub(lambda match: "," if match.group() == "{,}" else "", (content or text)[-LONGEST:])
+    text = tidied((tagged_answer(text) or text)[-LONGEST:])
     turn = first_turn(text)
-    return _marked(turn) or _marked(text) or _last(text)
+    reading = _marked(turn) or _marked(text)
+    if reading is None:
+        turn = text
+        reading = _last(text)
+    return _settled(turn if reading and reading.end <= len(turn) else text, reading)
 
 
-def _last(text: str) -> str | None:
-    found = list(_NUMBER.finditer(text))
-    return _plain(found[-1]) if found else None
+def _settled(text: str, reading: _Reading | None) -> str | None:
+    """The number of a reading, or what replaces it where it is taken back."""
+    while reading is not None and reading.value is not None and (taken := retraction(text, reading.end)):
+        line = _LINE.match(text, taken.end)
+        sentence = _SENTENCE_END.split(line.group() if line else "", maxsplit=1)[0]
+        new = _stated_number(sentence, taken.end, whole=True)
+        if new is None and taken.firm:
+            again = _last(text[taken.end :])
+            return reading.value if again and again.value and same_number(again.value, reading.value) else None
+        reading = new or _Reading(reading.value, taken.end)
+    return reading.value if reading else None
 
 
-def _marked(text: str) -> str | None:
-    places = [(box.start, box.content) for box in boxes(text)]
+def _last(text: str) -> _Reading | None:
+    """The last number that is neither denied nor compared with; an open reading where it is one of several."""
+    reason = _REASON.search(text, text.rstrip().rfind("\n") + 1)
+    result = NUMBER.fullmatch(text, reason.start("result"), reason.end("result")) if reason else None
+    if result:
+        return _Reading(plain_digits(result), result.end())
+    numbers = list(NUMBER.finditer(text))
+    if len(numbers) > 2 and _BETWEEN_LISTED.fullmatch(NUMBER.sub(" ", text)):
+        return _Reading(None, len(text))
+    for number in reversed(numbers):
+        start = number.end() - len(number.group().lstrip())
+        before = text[max(0, start - 60) : start]
+        if _NOT_THIS.search(before):
+            continue
+        several = _ONE_OF_SEVERAL.search(before) or _SEVERAL_FOLLOW.match(text[number.end() : number.end() + 60])
+        return _Reading(None if several else plain_digits(number), number.end())
+    return None
+
+
+def _marked(text: str) -> _Reading | None:
+    found = [box for box in boxes(text) if box.content]
+    places = [(box.start, text.find(box.content, box.start), box.content) for box in found]
     for mark in _MARK.finditer(text):
         line = _LINE.match(text, mark.end())
-        places.append((mark.start(), line.group() if line else ""))
-    places += [(start, _SENTENCE_END.split(line, maxsplit=1)[0]) for start, line in stated(text)]
-    numbers = (_stated_number(piece) for _, piece in sorted(places, reverse=True))
-    return next((number for number in numbers if number is not None), None)
+        places.append((mark.start(), mark.end(), line.group() if line else ""))
+    for start, said in stated(text):
+        places.append((start, text.find(said, start), _SENTENCE_END.split(said, maxsplit=1)[0]))
+    recent = found[-20:]
+    joined = {
+        after.start
+        for before, after in zip(recent, recent[1:], strict=False)
+        if before.content != after.content and side_by_side(text[before.end : after.start])
+    }
+    for start, begin, piece in sorted(places, reverse=True):
+        if _NOT_THIS.search(text[max(0, start - 60) : start]):
+            continue
+        reading = _stated_number(piece, begin)
+        if reading:
+            return _Reading(None, reading.end) if start in joined else reading
+    return None
 
 
-def _stated_number(piece: str) -> str | None:
-    """The number that a marked piece of text states: at its beginning, or after its last equals sign."""
-    result = piece.rpartition("=")[2]
-    lead_in = _LEAD_IN.match(result)
-    number = _NUMBER.match(result, lead_in.end() if lead_in else 0)
-    if number is None or _OPERATOR.match(result, number.end()):
+def _stated_number(piece: str, begin: int, whole: bool = False) -> _Reading | None:
+    """The number that a piece of text states: at its beginning, or as what an equation there comes to.
+
+    Args:
+        piece: The text.
+        begin: Its place in the response.
+        whole: The number, with a unit, must be all of its clause.
+    """
+    lead = _number_at(piece, 0)
+    equals = piece.rfind("=") + 1
+    if equals and (lead is None or _OPERATOR.match(piece, lead.end())):
+        lead = _number_at(piece, equals)
+        if lead and _OPERATOR.match(piece, lead.end()):
+            return None
+    if lead is None or (whole and not _CLAUSE_END.match(piece, lead.end())):
         return None
-    return _plain(number)
-
-
-def _plain(number: re.Match[str]) -> str:
-    sign = "-" if (number["sign"] is None) != (number["inner"] is None) else ""
-    if number["upper"]:
-        return f"{sign}{number['upper']}/{number['lower']}"
-    digits = (number["whole"] or "0").replace(",", "") + (number["part"] or "")
-    if number["divisor"]:
-        return f"{sign}{digits}/{number['divisor']}"
-    power = number["power"] or number["ten"]
-    return f"{sign}{digits}" + (f"e{power.replace('−', '-')}" if power else "")
-
-
-def same_number(first: str, second: str) -> bool:
-    """Whether two numerals have one value: 18 and 18.0 do, so do 3/4 and 0.75."""
-    values = [_value(text) for text in (first, second)]
-    return None not in values and values[0] == values[1]
-
-
-def _value(text: str) -> Fraction | str | None:
-    number = _NUMBER.fullmatch(text.strip().rstrip(".%"))
-    if number is None:
+    if _SEVERAL_FOLLOW.match(piece[lead.end() : lead.end() + 60]):
+        return _Reading(None, begin + lead.end())
+    if _OPERATOR.match(piece, lead.end()):
         return None
-    numeral = _plain(number)
-    if len(numeral) > _LONGEST_NUMBER:
-        return numeral
-    upper, _, lower = numeral.partition("/")
-    if not lower:
-        return Fraction(upper)
-    return Fraction(upper) / Fraction(lower) if int(lower) else None
+    return _Reading(plain_digits(lead), begin + lead.end())
+
+
+def _number_at(piece: str, start: int) -> re.Match[str] | None:
+    lead_in = _LEAD_IN.match(piece, start)
+    return NUMBER.match(piece, lead_in.end() if lead_in else start)
 
 
 def score_number(example: Example, text: str) -> Score:
@@ -108,5 +172,5 @@ def score_number(example: Example, text: str) -> Score:
     parsed = parse_number(text)
     correct = parsed is not None and example.answer is not None and same_number(parsed, example.answer)
     last = text.rstrip().rpartition("####")
-    form = _NUMBER.fullmatch(last[2].strip().rstrip(".")) if last[1] else None
+    form = NUMBER.fullmatch(last[2].strip().rstrip(".")) if last[1] else None
     return Score(correct=correct, parsed=parsed, format_ok=form is not None)

@@ -21,7 +21,15 @@ _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _UNIT = re.compile(
     r"\s?[%°]?\s?(?:(?!(?:or|and|to|not|but|is|are|was|for|than|if)\b)(?<=\s)[^\s\d.,;()][^\s,;()]{0,14}\s?){0,2}\.?\s*(?:$|\n)"
 )
-_MARKS = re.compile(r"[ \"'(:.)\-–—]{0,4}")
+_MARKS = re.compile(r"[ \"'(:.)=\-–—]{0,4}")
+_LINE_ENDS = re.compile(rf"\s?[.)\"']{{0,2}}\s?(?:$|[\n{BOX_CLOSE}])")
+_EQUATED = re.compile(r"\(?([A-J])\)?\s?=\s?(.+)")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINAL = re.compile(
+    rf"(?:the\s)?({'|'.join(_ORDINALS)}|last)\s(?:option|choice|answer|alternative|one)"
+    rf"(?=[.!]?\s?(?:$|[\n,;{BOX_CLOSE}]))",
+    re.IGNORECASE,
+)
 
 
 def bare(text: str) -> str:
@@ -59,6 +67,37 @@ class Options:
     def reach(self) -> int:
         """How many characters of a text are enough to compare it with every option."""
         return max(map(len, self.texts), default=0) + 40
+
+    def counted(self, text: str, start: int) -> tuple[str | None, int] | None:
+        """Letter of "the second option" at ``start`` (None: there are not so many), and its end; None elsewhere."""
+        match = _ORDINAL.match(text, start)
+        if match is None:
+            return None
+        word = match.group(1).lower()
+        index = len(self.letters) - 1 if word == "last" else _ORDINALS.index(word)
+        return self.letters[index] if index < len(self.letters) else None, match.end()
+
+    def equated(self, text: str) -> str | None:
+        """The letter in "B = 18.02", where that is its option's text."""
+        match = _EQUATED.fullmatch(text)
+        return match.group(1) if match and self.named(match.group(2)) == match.group(1) else None
+
+    def contradicts(self, letter: str, text: str, start: int) -> bool:
+        """Whether exactly the text of another option stands at ``start``, to the end of the line, after the letter."""
+        marks = _MARKS.match(text, start)
+        if marks is None or marks.end() == start or self.own_at(letter, text, start):
+            return False
+        others = (own for other, own in zip(self.letters, self.texts, strict=False) if own and other != letter)
+        for own in others:
+            end = marks.end() + len(own)
+            if text[marks.end() : end].casefold() == own.casefold() and _LINE_ENDS.match(text, end):
+                return True
+        return False
+
+    def is_letter(self, letter: str) -> bool:
+        """Whether the text of that letter's option is itself a letter, or empty."""
+        index = self.letters.find(letter)
+        return 0 <= index < len(self.texts) and not self.texts[index]
 
     def named(self, text: str) -> str | None:
         """Letter of the one option whose text this is, or None; case counts only where it tells options apart."""

@@ -15,6 +15,8 @@ from typing import NamedTuple
 LONGEST = 20_000
 """Characters at the end of a response (its reasoning blocks aside) in which an answer is looked for."""
 
+_MOST_TAGS = 20
+
 BOX_OPEN, BOX_CLOSE = "\x02", "\x03"
 r"""Stand for the braces of ``\boxed{…}`` in plain text."""
 
@@ -32,10 +34,14 @@ _STATED = re.compile(
 _LINE = re.compile(r"\s*([^\n]{0,1000})")
 
 _SPECIAL_TOKEN = re.compile(r"<\|[^|<>\n]{1,30}\|>|</?s>|<(?:eos|end_of_turn|endoftext)>")
+_END_TOKENS = re.compile(
+    rf"^(?:\s{{0,8}}(?:{_SPECIAL_TOKEN.pattern})){{1,20}}|(?:(?:{_SPECIAL_TOKEN.pattern})\s{{0,8}}){{1,20}}$"
+)
+_INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe0e\ufe0f\ufeff]")
+_SIDE_BY_SIDE = re.compile(r"[\s$,;.]*(?:and|or|/|and/or)?[\s$,;.]*")
 _NEXT_QUESTION = re.compile(r"\n[ \t]*(?:#{1,3} ?)?(?:Question|Q|Problem|User|Human|Instruction)[ \d]{0,4}:")
 _NO_BREAK_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", " "))
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "。": ".", "、": ","})
-_CONTROLS = str.maketrans("", "", BOX_OPEN + BOX_CLOSE)
 _LATEX_TEXT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|math(?:bf|rm|it|sf)|mbox|operatorname|emph)\s?\{([^{}]*)\}")
 _LATEX_SPACE = re.compile(r"\\(?:quad|qquad|[,;:!]|(?=\s))")
 _LATEX_MATH = re.compile(r"\\[()\[\]]|\\?\$|\\(?:boxed|fbox)\s?\{?")
@@ -63,12 +69,22 @@ def without_thoughts(text: str) -> str:
 
 
 def answer_part(text: str) -> str:
-    """The response without its reasoning blocks and without special tokens that decoding has left.
+    """The response without its reasoning blocks, special tokens that decoding has left, and invisible characters.
 
     Thoughts go as ``without_thoughts`` says. A ``<reasoning>…</reasoning>`` block is cut out; where one of its tags is
     missing, an ``<answer>`` is kept.
     """
-    return _without_reasoning(without_thoughts(_SPECIAL_TOKEN.sub("", text)))
+    return _without_reasoning(without_thoughts(without_invisible(_SPECIAL_TOKEN.sub("", text))))
+
+
+def without_invisible(text: str) -> str:
+    """The text without what no reader sees: null bytes, a byte order mark, zero-width and direction marks."""
+    return _INVISIBLE.sub("", text)
+
+
+def without_end_tokens(text: str) -> str:
+    """The text without special tokens and a byte order mark at its ends; those within it may be part of a program."""
+    return _END_TOKENS.sub("", text.strip("\ufeff\x00"))
 
 
 def _without_reasoning(text: str) -> str:
@@ -106,6 +122,30 @@ def tagged(text: str) -> str | None:
         return None
     contents = [_ANSWER_END.split(piece, maxsplit=1)[0].strip() for piece in pieces]
     return next((content for content in reversed(contents) if content), "")
+
+
+def tagged_answer(text: str) -> str | None:
+    """What the tags of a response answer: content of the last that holds anything, as ``tagged`` gives it.
+
+    Different answers in tags side by side (``<answer>A</answer> or <answer>B</answer>``) are all its answer, joined by
+    "or"; a later tag after other text is a correction. None without a tag, "" where all are empty.
+    """
+    last = tagged(text)
+    if not last:
+        return last
+    contents = [last]
+    pieces = [_ANSWER_END.split(piece, maxsplit=1) for piece in _ANSWER_START.split(text)[1:]]
+    pieces = [piece for piece in pieces if piece[0].strip()]
+    for content, *after in reversed(pieces[-_MOST_TAGS:-1]):
+        if not after or not side_by_side(after[0]):
+            break
+        contents.append(content.strip())
+    return " or ".join(dict.fromkeys(reversed(contents)))
+
+
+def side_by_side(between: str) -> bool:
+    """Whether two final answers with this text between them are one statement: nothing, a comma, "and", "or"."""
+    return len(between) <= 40 and _SIDE_BY_SIDE.fullmatch(between) is not None
 
 
 def tag_form(text: str) -> str | None:
@@ -161,7 +201,7 @@ def plain(text: str) -> str:
     Compatibility characters become the usual ones, white space single, blank lines vanish, and each box stands between
     ``BOX_OPEN`` and ``BOX_CLOSE``.
     """
-    text = unicodedata.normalize("NFKC", text.translate(_CONTROLS).translate(_NO_BREAK_SPACES)).translate(_QUOTES)
+    text = unicodedata.normalize("NFKC", without_invisible(text).translate(_NO_BREAK_SPACES)).translate(_QUOTES)
     text = _mark_boxes(text)
     for _ in range(3):  # commands within commands
         text = _LATEX_TEXT.sub(r"\1", text)

@@ -24,11 +24,19 @@ class Force(IntEnum):
 
 
 class Statement(NamedTuple):
-    """One statement: where it begins, its letter (None: several, or one that is no option) and how much it weighs."""
+    """One statement.
+
+    Attributes:
+        start: Where it begins.
+        letter: What it names; None for several letters, or one that is no option.
+        force: How much it weighs.
+        end: Where it ends.
+    """
 
     start: int
     letter: str | None
     force: Force
+    end: int
 
 
 _DETERMINERS = (
@@ -75,7 +83,9 @@ _BE = (
 )
 _ANSWER = re.compile(
     r"\b(?:(?P<text>answers?|ans|option|choice|selection|guess|pick)|(?P<noun>statement|claim|assertion|one)|"
-    r"conclusion|exception|letter|odd one out|solution|response|final|match|fit|verdict|output)[\"']?" + _OF + _BE,
+    r"conclusion|exception|letter|odd one out|solution|response|final|match|fit|verdict|output|result)[\"']?"
+    + _OF
+    + _BE,
     re.IGNORECASE,
 )
 # A line that says "Answer" and nothing else; and the same in Chinese, which Qwen models fall into.
@@ -84,25 +94,47 @@ _HEADING = re.compile(
     r"|(?:答案|故选|应选|选择|选)[应该选择为是: ]*(?:选项)?",
     re.MULTILINE | re.IGNORECASE,
 )
+_LABEL = re.compile(r"\b(?:(?:correct|right)\s?:|ans\b\.?)\s?", re.IGNORECASE)
+_CONTRAST = re.compile(r"\bnot\s+(?=[(\[]?[A-J](?![A-Za-z0-9_]))", re.IGNORECASE)
+_ANOTHER = re.compile(
+    r"\b(?:another|a second|the other)\s(?:(?:possible|correct|valid|right)\s)?answer\s"
+    r"(?:is|(?:could|would|might|may) be)\s",
+    re.IGNORECASE,
+)
 _CHOOSE = re.compile(
     r"\b(?:cho(?:ose|se|sen|osing)|select(?:ed|ing)?|pick(?:ed|ing)?|opt(?:ed|ing)? for|go(?:ing)? (?:with|for)|"
-    r"went (?:with|for)|settled? (?:on|for)|vote for)\b:?\s*",
+    r"went (?:with|for)|settled? (?:on|for)|vote for|I(?:'ll|'d| will| would) say)\b:?\s*",
     re.IGNORECASE,
 )
 _CONCLUSION = re.compile(
-    r"(?:\b(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|finally|yes|clearly|obviously|"
+    r"(?:^(?:=+>|-+>|→|⇒)|\?\sno(?:pe)?[.,:;]|\bby (?:the )?(?:process of )?elimination\b"
+    r"|\b(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|finally|yes|clearly|obviously|"
     r"definitely|certainly|wait|actually|sorry|I mean|(?:I|we)(?:'d| would)? (?:think|believe|guess|say))\b|∴|⇒)"
-    r"[,:]?\s+(?:(?:that|it's|it is|it must be|this is|that is|we have|we get)\s+)*",
-    re.IGNORECASE,
+    r"[,:]?\s+(?:(?:that|it's|it is|it must be|this is|that is|we have|we get|no,?)\s+){0,4}",
+    re.IGNORECASE | re.MULTILINE,
 )
-_PERHAPS = re.compile(r"\b(?:probably|maybe|perhaps|possibly|likely)\b[,:]?\s+", re.IGNORECASE)
+_PERHAPS = re.compile(
+    r"(?<!least )(?<!less )(?<!not )\b(?:probably|maybe|perhaps|possibly|likely)\b[,:]?\s+", re.IGNORECASE
+)
 _IT_IS = re.compile(r"\b(?:it|this|that|which)(?:'s| is| must be| has to be| should be)\s+", re.IGNORECASE)
 _OPTION_THAT = re.compile(
     r"\b(?:match(?:es|ing)?|correspond(?:s|ing)? to|consistent with|agrees with|equivalent to|leads? to|leaves?(?: us)?"
     r"(?: with)?|points? to|supports?|indicates?|is|are)\s+(?:only\s+)?(?:the\s+)?(?=(?:option|choice|answer)\s)",
     re.IGNORECASE,
 )
-_LEADS = ((_CONCLUSION, Force.STATED), (_PERHAPS, Force.DOUBTFUL), (_IT_IS, Force.JUDGED), (_OPTION_THAT, Force.JUDGED))
+_POINTS_TO = re.compile(
+    r"(?:\b(?:leaves?(?: us)?(?: with)?|match(?:es|ing)?|correspond(?:s|ing)? to|consistent with|agrees? with"
+    r"|points? to|(?:we|I) (?:get|are left with)|(?:this|that|which) gives)"
+    r"|(?:^|[.,;\n]\s?)must be)\s+(?:only\s+)?",
+    re.IGNORECASE,
+)
+_LEADS = (
+    (_CONCLUSION, Force.STATED),
+    (_PERHAPS, Force.DOUBTFUL),
+    (_IT_IS, Force.JUDGED),
+    (_OPTION_THAT, Force.JUDGED),
+    (_POINTS_TO, Force.JUDGED),
+)
 _STRICT_END = re.compile(r"\s*(?:$|[\n.;!\x03]|,?\s*(?:because|since|as|due|which|not)\b|[-–—]\s)")
 _BEFORE_TOKEN = re.compile(r"(?<![A-Za-z0-9_'\-/+=)\]])(?=[(\[{\"']{0,3}[A-J](?![A-Za-z0-9_]))")
 _PARENTHESIS = re.compile(r"\s?\([^()\n]{0,80}\)")
@@ -117,6 +149,24 @@ _RIGHT = re.compile(
     r"(?:answer|option|choice|one|solution|match|selection|statement|response)))\b"
     r"|(?:correct|right|true|valid|best|accurate|the (?:correct|right|best|most \w+|closest))(?![\w-]))"
     r"(?!\s+(?:only|if|when)\b)",
+    re.IGNORECASE,
+)
+_FITS = re.compile(
+    r"\s+(?:(?:fits|matches|suits|satisfies|agrees with|explains)\s+(?:best|the|all|this|these|both|our|with|every|"
+    r"well|it|perfectly|exactly)\b|works(?: best)?\s*(?=$|[.\n;!])|is\s+(?:the\s+)?better(?!\s+(?:than|if|when|to)\b)"
+    r"|is\s+the\s+(?:most|only)\s+(?:consistent|plausible|reasonable|likely)\b)",
+    re.IGNORECASE,
+)
+_ALONE_FITS = re.compile(
+    r"\s+(?:is\s+(?:consistent|possible|valid|plausible|viable|left)|works|fits|match(?:es)?|remains|holds|satisfies|agrees|"
+    r"makes sense)\b",
+    re.IGNORECASE,
+)
+_ONLY_BEFORE = re.compile(r"\bonly\s(?:option\s|choice\s|answer\s)?$", re.IGNORECASE)
+# "Graph B matches the data" is about a graph.
+_SUBJECT_BEFORE = re.compile(
+    r"(?:\A|[.,;:!?\n(]\s?|\b(?:only|option|choice|answer|statement|so|but|and|then|thus|hence|therefore|that|because|since|"
+    r"as|while|think|believe)\s)$",
     re.IGNORECASE,
 )
 
@@ -139,8 +189,16 @@ def _named(text: str, options: Options) -> Iterator[Statement]:
         else:
             reading = read_answer(text, match.end(), options, words=bool(match["text"]))
         yield from _checked(text, options, match.start(), reading, doubtful=bool(match["might"]))
-    for match in _HEADING.finditer(text):
-        yield from _checked(text, options, match.start(), read_letters(text, match.end(), options))
+    for match in _ANOTHER.finditer(text):
+        if reading := read_letters(text, match.end(), options):
+            yield Statement(match.start(), None, Force.STATED, reading.end)
+    for pattern in (_HEADING, _LABEL):
+        for match in pattern.finditer(text):
+            yield from _checked(text, options, match.start(), read_letters(text, match.end(), options))
+    yield from _boxed(text, options)
+
+
+def _boxed(text: str, options: Options) -> Iterator[Statement]:
     done = 0
     for box in re.finditer(BOX_OPEN, text):
         if box.start() >= done:
@@ -152,6 +210,9 @@ def _named(text: str, options: Options) -> Iterator[Statement]:
 def _chosen(text: str, options: Options) -> Iterator[Statement]:
     for match in _CHOOSE.finditer(text):
         yield from _checked(text, options, match.start(), read_answer(text, match.end(), options))
+    for match in _CONTRAST.finditer(text):
+        reading = read_contrast(text, match.end(), options)
+        yield from _checked(text, options, match.start(), reading, force=Force.JUDGED)
 
 
 def _concluded(text: str, options: Options) -> Iterator[Statement]:
@@ -173,13 +234,24 @@ def _judged(text: str, options: Options) -> Iterator[Statement]:
         token = TOKEN.match(text, place.start())
         if token is None or token.group(2) not in options.letters:
             continue
-        verdict = next(filter(None, (_RIGHT.match(text, end) for end in _subject_ends(text, token, options))), None)
         before = _before(text, token.start())
+        verdict = next(filter(None, (_verdict(text, end, before) for end in _subject_ends(text, token, options))), None)
         if verdict is None or _LISTED.search(before):
             continue
-        firm = verdict["definite"] or _CONCLUDES.search(before)
+        firm = verdict.groupdict().get("definite") or _CONCLUDES.search(before)
         reading = Reading(token.group(2), verdict.end())
         yield from _checked(text, options, token.start(), reading, force=Force.STATED if firm else Force.JUDGED)
+
+
+def _verdict(text: str, start: int, before: str) -> re.Match[str] | None:
+    """What calls the option right whose name ends at ``start``."""
+    if verdict := _RIGHT.match(text, start):
+        return verdict
+    verdict = _ALONE_FITS.match(text, start)
+    if verdict and _ONLY_BEFORE.search(before[-30:]):
+        return verdict
+    verdict = _FITS.match(text, start)
+    return verdict if verdict and _SUBJECT_BEFORE.search(before[-30:]) else None
 
 
 def _subject_ends(text: str, token: re.Match[str], options: Options) -> Iterator[int]:
@@ -214,7 +286,7 @@ def _checked(
     if _NEGATED.search(before) or _SUPPOSED.search(before):
         return
     doubtful = doubtful or _ONCE_THOUGHT.search(before) is not None
-    yield Statement(start, reading.letter, Force.DOUBTFUL if doubtful else force)
+    yield Statement(start, reading.letter, Force.DOUBTFUL if doubtful else force, reading.end)
 
 
 def _asked(text: str, reading: Reading, options: Options) -> bool:

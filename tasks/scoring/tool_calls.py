@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -13,24 +14,40 @@ from cl_bench.tasks.scoring.reading import answer_part
 Call = tuple[str, Any]
 """Name of a tool and its decoded arguments; None where they are no JSON."""
 
-# Bold marks around the labels and a code fence around the JSON are read over; a name may stand on the next line.
-_LABEL = r"^[ \t]*(?:\*\*)?{}(?:\*\*)?[ \t]*:(?:\*\*)?"
-_ACTION = re.compile(_LABEL.format("Action") + r"\s*(?!(?:\*\*)?Action[ _]Input\b)(\S[^\n]*)", re.MULTILINE)
-_INPUT = re.compile(_LABEL.format("Action[ _]Input") + r"\s*(?:```[a-zA-Z]*\s*)?", re.MULTILINE)
-_OBSERVATION = re.compile(r"^[ \t]*(?:\*\*)?Observation(?:\*\*)?[ \t]*:", re.MULTILINE)
+# List, heading and bold marks around the labels and a code fence around the JSON are read over, so is the case of the
+# labels; a name may stand on the next line.
+_LABEL = r"^[ \t]*(?:(?:[-*+]|\d{{1,3}}[.)]|#{{1,6}})[ \t]+)?(?:\*\*)?{}(?:\*\*)?[ \t]*:(?:\*\*)?"
+_FLAGS = re.MULTILINE | re.IGNORECASE
+_ACTION = re.compile(_LABEL.format("Action") + r"\s*(?!(?:\*\*)?Action[ _]Input\b)(\S[^\n]*)", _FLAGS)
+_INPUT = re.compile(_LABEL.format("Action[ _]Input") + r"\s*(?:```[a-zA-Z]*\s*)?", _FLAGS)
+_ONE_LINE = re.compile(
+    r"^([^\n{}:]{0,12}Action[ \t*]{0,4}:[^\n{}:]{1,200}?)[ \t]+(?=(?:\*\*)?Action[ _]Input\b)", _FLAGS
+)
+_NO_TOOL = {"none", "null", "n/a", "no action"}
+_ALTERNATIVE = re.compile(r"[\s`]*(?:or|and|,|/|\|)?[\s`]*[\[{]", re.IGNORECASE)
+_OBSERVATION = re.compile(_LABEL.format("Observation"), _FLAGS)
 _FORM = re.compile(r"^Action:[ \t]*(\S[^\n]*)\nAction Input:\s*(?=\{)", re.MULTILINE)
-_DECODER = json.JSONDecoder()
+_MOST_CALLS = 1_000
+"""Calls of a response beyond which it is no answer; the longest gold has a few."""
 _EXACT_INTEGERS = 2**53
 STOP = "Observation:"
 """Where a tool's answer would begin; nothing after it is the model's."""
 
 
 def parse_calls(text: str) -> list[Call]:
-    """The calls of a response, in order; each action's input is the first JSON value between it and the next action."""
-    text = _OBSERVATION.split(answer_part(text), maxsplit=1)[0]
-    actions = list(_ACTION.finditer(text))
+    """The calls of a response, in order; each action's input is the JSON value between it and the next action.
+
+    An action with two inputs, with an input that names an argument twice, or with another value after its input
+    ("{…} or {…}") has no readable input. Both labels may stand on one line. "Action: None" without an input is no call,
+    for it says that none is made. More than a thousand actions are read as none.
+    """
+    text = _ONE_LINE.sub(r"\1\n", _OBSERVATION.split(answer_part(text), maxsplit=1)[0])
+    actions = list(itertools.islice(_ACTION.finditer(text), _MOST_CALLS + 1))
+    if len(actions) > _MOST_CALLS:
+        return []
     ends = [*(action.start() for action in actions[1:]), len(text)]
-    return [(_name(action), _arguments(text[action.end() : end])) for action, end in zip(actions, ends, strict=False)]
+    calls = [(_name(action), _arguments(text[action.end() : end])) for action, end in zip(actions, ends, strict=False)]
+    return [call for call in calls if call[1] is not None or call[0].casefold() not in _NO_TOOL]
 
 
 def _name(action: re.Match[str]) -> str:
@@ -38,16 +55,26 @@ def _name(action: re.Match[str]) -> str:
 
 
 def _arguments(text: str) -> Any:
-    begin = _INPUT.search(text)
-    if begin is None:
+    inputs = list(itertools.islice(_INPUT.finditer(text), 2))
+    if len(inputs) != 1:
         return None
     try:
-        value, _ = _DECODER.raw_decode(text, begin.end())
+        value, end = _DECODER.raw_decode(text, inputs[0].end())
         # What was read must also be writable: nesting can be too deep for the one and not for the other.
         canonical([("", value)])
     except (ValueError, RecursionError):
         return None
-    return value
+    return None if _ALTERNATIVE.match(text, end) else value
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    arguments = dict(pairs)
+    if len(arguments) < len(pairs):
+        raise ValueError("an argument is named twice")
+    return arguments
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_doubles)
 
 
 def gold_calls(golden: Iterable[Mapping[str, str]]) -> list[Call]:
@@ -77,8 +104,8 @@ def _with_plain_numbers(value: Any) -> Any:
 def score_tool_calls(example: Example, text: str) -> Score:
     """Score a response: names and arguments of all calls equal gold's, whatever their order.
 
-    ``correct`` reads over code fences, bold labels and line breaks. ``format_ok``: every call is a line
-    ``Action: name`` and then ``Action Input:`` with a JSON object.
+    ``correct`` reads over code fences, line breaks, the case of labels, and list, heading and bold marks.
+    ``format_ok``: every call is a line ``Action: name`` and then ``Action Input:`` with a JSON object.
     """
     calls = parse_calls(text)
     parsed = canonical(calls) if calls else None

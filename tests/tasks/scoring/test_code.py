@@ -74,6 +74,13 @@ RIGHT = {
     "assigned": "area = lambda r: math.pi * r ** 2",
     "in a condition": "import sys\nif sys.version_info > (3,):\n    def area(r):\n        return 3.14159265 * r * r\n",
     "started by hand": f'{WHOLE}\nif __name__ == "__main__":\n    print(area(float(input())))\n',
+    "in a Markdown block": f"The function is:\n\n{textwrap.indent(WHOLE, '    ')}\nIt returns the area.",
+    "in a code span": "Write `area = lambda r: 3.14159265 * r * r` and call `area(2)`.",
+    "ended by a special token": f"{fenced(WHOLE)}<|im_end|>",
+    "bare, ended by a special token": f"{WHOLE}</s>\n",
+    "after a byte order mark": f"\ufeff{WHOLE}",
+    "before what not to do": f"{fenced(WHOLE)}\n**Wrong way:**\n\n{fenced(WRONG)}\nSee?",
+    "before what to avoid": f"{fenced(WHOLE)}\nDon't write it like this:\n{fenced(WRONG)}",
     "future": f"from __future__ import annotations\n{BARE}",
 }
 
@@ -91,6 +98,8 @@ def test_a_right_program_is_found_in_every_form(name: str) -> None:
         fenced(WRONG),
         "    return r\n",
         f"{fenced(WHOLE)}\nBetter:\n{fenced(WRONG)}",
+        f"{fenced(WHOLE)}\nThe code above is wrong. Better:\n{fenced(WRONG)}",
+        f"Wrong way:\n{fenced(WRONG)}",
         "    pass\n",
         f"{WHOLE}\nimport os; os._exit(0)",
         f"{WHOLE.replace('area', 'Area')}",
@@ -189,6 +198,9 @@ HOSTILE = [
     "<think>" * 10_000,
     "[BEGIN]" * 10_000,
     "import a\n" * 9_000 + "(",
+    "A\n" * 10_000,
+    "Action: x\n" * 2_000,
+    "x\n" * 5_000 + "</answer>" * 1_111,
     "\x0c\x0b\u2028\x85def area(r): return 1",
     "'''" * 30_001,
 ]
@@ -198,6 +210,18 @@ HOSTILE = [
 def test_hostile_text_is_scored(text: str) -> None:
     for prefix in ("", PREFIX):
         assert not score_code(example(prefix), text).correct
+
+
+@pytest.mark.parametrize("text", ["x\n" * 10_000, "import a\n" * 2_000 + "(", "```\n" + "x\n" * 9_000 + "```\n"])
+@pytest.mark.parametrize("prefix", ["", PREFIX])
+def test_what_is_parsed_is_bounded(text: str, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    parse = ast.parse
+    monkeypatch.setattr(scoring.ast, "parse", lambda source: parsed.append(len(source)) or parse(source))
+    for times in (1, 40):
+        parsed.clear()
+        extract_code(text * times, prefix, "area")
+        assert sum(parsed) < 1_000_000
 
 
 PIECES = ["```", "python", "\n", "    ", "def area(r):", "return r", "[DONE]", "</think>", "x"]

@@ -92,6 +92,16 @@ def test_a_list_of_everything_is_not_right() -> None:
         ("3.5.", "3.5", True),
         ("35", "3.5", False),
         ("", "", False),
+        ("Fe^{3+}", "Fe3+", True),
+        ("$\\mathrm{Fe}^{3+}$", "Fe3+", True),
+        ("H^+", "H+", True),
+        ("SO₄²⁻", "SO4^2-", True),
+        ("Fe2+", "Fe3+", False),
+        ("x2-1", "x^2-1", False),
+        ("5kg", "5 kg", True),
+        ("5 mg", "5 kg", False),
+        ("CaY4.2H2O", "CaY4·2H2O", True),
+        ("CaY42H2O", "CaY4·2H2O", False),
     ],
 )
 def test_case_counts_in_formulas_and_not_in_words(given: str, gold: str, same: bool) -> None:
@@ -105,3 +115,41 @@ def test_form_is_the_answer_alone_or_tagged() -> None:
         assert not score_filling(example(), text).format_ok
     assert score_filling(example(), "").parsed is None
     assert not score_filling(example(""), "").correct
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("It is NaX", "NaX"),
+        ("It's NaX.", "NaX"),
+        ("The answer is NaX (a salt)", "NaX"),
+        ("The answer is NaX, not KX", "NaX"),
+        ("The answer is KX. Wait, no, NaX.", "NaX"),
+        (r"\boxed{KX}. That's wrong. It is NaX.", "NaX"),
+        ("The product is: NaX, because it is", "NaX"),
+    ],
+)
+def test_what_stands_around_an_answer(text: str, parsed: str) -> None:
+    assert score_filling(example(parsed), text).correct
+    for other in ("KX", "salt", "no", ""):
+        assert not score_filling(example(other), text).correct
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NaX or KX",
+        "It is not NaX",
+        "It is NaX or KX",
+        "The answer is NaX (or KX)",
+        "<answer>NaX</answer><answer>KX</answer>",
+    ]
+    + ["The answer is NaX. Wait, that's wrong.", "NaX. Actually, KX."],
+)
+def test_hedges_and_denials_are_no_answer(text: str) -> None:
+    assert not score_filling(example("NaX"), text).correct
+
+
+def test_an_arrow_takes_nothing_back() -> None:
+    assert score_filling(example("A + B = C"), "The equation is: A + B → C").correct
+    assert not score_filling(example("B"), "The answer is A → B").correct

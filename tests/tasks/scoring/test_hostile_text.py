@@ -33,6 +33,9 @@ PIECES = [
     "answer ", "answer is ", "answer: A or ", "answer is not A, but ", "A is correct. ", "option A ", "not ", "yes ",
     "might be ", "if ", "<answer>", "<answer>B</answer>", "</answer>", "<think>", "</think>", "<reasoning>",
     "</reasoning>", "equation is ", "Action: ", "Action: f\n", "Action: f\nAction Input: {}\n", "Action Input: ",
+    "answer: ", "wait ", "actually x. ", "The answer is 18. Wait, no. ", "that is wrong. ", "=> ", "18 or ", "1 ", "½",
+    "minus ", "(or ", "B. ", "A: 10%\n", "A ❌\n", "A: correct\n", "the second option ", "x\n", "\\boxed{17} or ", "3=",
+    "\\frac{1}{2}=", "^{3+}", "true since ", "none of ", "<answer>1</answer> or ", "Action: x Action Input: ", "\u200b",
     "Observation:", "\ud800", "\x00", "\x02", "é",
 ]  # fmt: skip
 NESTED = ["Action: f\nAction Input: " + "[" * 10**5, "Action: f\nAction Input: " + '{"a":' * 980 + "1" + "}" * 980]

@@ -54,6 +54,11 @@ def checker() -> Iterator[MathChecker]:
         ("<answer></answer> $3$", None),
         ("I do not know", None),
         ("", None),
+        ("The answer is not 2", None),
+        ("The answer is not $2$", None),
+        (r"The answer is not \boxed{2}", None),
+        (r"\boxed{\neq 2}", None),
+        (r"\boxed{x \neq 2}", r"x \neq 2"),
     ],
 )
 def test_expression(text: str, expression: str | None) -> None:
@@ -99,6 +104,21 @@ EQUAL = [
     ("4210_{5}", "4210"),
     ("36", "40_9"),
     (r"\text{Aurora}", "aurora"),
+    (r"(0,\infty)", "x>0"),
+    ("[0,1]", r"0\le x\le 1"),
+    ("5", "x=5"),
+    ("5", "2+3=5"),
+    ("5", "x=2+3=5"),
+    ("12", r"\text{Area}=12"),
+    ("30", r"\angle ABC = 30^\circ"),
+    ("1,2", "x=1, x=2"),
+    ("1800", "1 800"),
+    (r"\frac{3}{2}", "1 1/2"),
+    (r"\frac{1}{2}", ".5"),
+    (r"\frac{1}{2}", r"50\%"),
+    (r"\left(\frac{3}{2}, 2\right)", "(1.5, 2)"),
+    ("0.75", r"\frac{3}{4}"),
+    (r"x \neq 2", r"x \ne 2"),
 ]
 DIFFERENT = [
     ("12", "13"),
@@ -118,8 +138,29 @@ DIFFERENT = [
     ("40", "40_9"),
     (r"\text{evil}", "live"),
     (r"50\%", "0.5"),
-    # Known: math-verify does not see that these agree.
-    (r"(0,\infty)", "x>0"),
+    (r"(0,\infty)", "x<0"),
+    (r"(0,\infty)", r"x\ge 0"),
+    # An equation is read as its right side only where that follows.
+    ("5", "3=5"),
+    ("5", "x=3=5"),
+    ("5", "1+1=5"),
+    ("5", "2x=5"),
+    ("x=5", "x=3=5"),
+    # Digits that a space separates are no numeral.
+    ("12", "1 2"),
+    ("12", r"1\quad 2"),
+    ("12", r"1{,}2"),
+    # Values are exact.
+    (r"\frac{1}{3}", "0.333"),
+    (r"\frac{1}{3}", "0.33333333"),
+    (r"\frac{9}{7}", "1.2857142857"),
+    (r"\left(\frac{1}{3}, 2\right)", "(0.3333333333, 2)"),
+    (r"\sqrt{2}", "1.41421356"),
+    (r"\pi", "3.14159265"),
+    (r"\frac{1}{2}", r"5\%"),
+    ("2", r"\neq 2"),
+    ("2", "1 or 2"),
+    ("2", r"x = 2 \text{ or } x = 3"),
 ]
 
 

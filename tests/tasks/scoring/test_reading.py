@@ -13,6 +13,8 @@ from cl_bench.tasks.scoring.reading import (
     stated,
     tag_form,
     tagged,
+    tagged_answer,
+    without_end_tokens,
 )
 
 
@@ -32,6 +34,7 @@ from cl_bench.tasks.scoring.reading import (
         ("<reasoning>a<answer>B</answer>", "<answer>B</answer>"),
         ("<reasoning>a</reasoning><answer>B</answer></reasoning>", "<answer>B</answer></reasoning>"),
         ("b<|im_end|></s>", "b"),
+        ("\ufeff\u200bb\x00", "b"),
     ],
 )
 def test_reasoning_blocks_are_set_aside(text: str, part: str) -> None:
@@ -51,6 +54,23 @@ def test_reasoning_blocks_are_set_aside(text: str, part: str) -> None:
 )
 def test_last_tag_that_holds_anything(text: str, content: str | None) -> None:
     assert tagged(text) == content
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("no tag", None),
+        ("<answer></answer>", ""),
+        ("<answer>A</answer><answer>B</answer>", "A or B"),
+        ("<answer>A</answer> or <answer>B</answer>", "A or B"),
+        ("<answer>A</answer>\n<answer>B</answer>, <answer>C</answer>", "A or B or C"),
+        ("<answer>B</answer> <answer>B</answer>", "B"),
+        ("<answer>A</answer> no, wait <answer>B</answer>", "B"),
+        ("<answer>B</answer><answer> </answer>", "B"),
+    ],
+)
+def test_tags_side_by_side_are_one_answer(text: str, content: str | None) -> None:
+    assert tagged_answer(text) == content
 
 
 @pytest.mark.parametrize(
@@ -104,3 +124,8 @@ def test_a_question_of_its_own_ends_the_first_turn() -> None:
 def test_plain_text_has_no_markup() -> None:
     text = "### The  **answer**\u00a0is \\(\\text{\\textbf{B}}\\)\n\n\n> or “$C$” <b>x</b> \\boxed{\\mathrm{D}}"
     assert plain(text) == f'The answer is B\nor "C" x {BOX_OPEN}D{BOX_CLOSE}'
+
+
+def test_special_tokens_go_at_the_ends_only() -> None:
+    assert without_end_tokens("<s>x = '<s>'</s>\n<|im_end|>\n") == "x = '<s>'"
+    assert without_end_tokens("\ufeffx = 1\n") == "x = 1\n"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.scoring.choice import score_choice
+from cl_bench.tasks.scoring.choice import parse_choice, score_choice
 from cl_bench.tasks.scoring.filling import score_filling
 from cl_bench.tasks.scoring.math import score_math
 from cl_bench.tasks.scoring.number import score_number
@@ -137,6 +137,23 @@ def test_other_letters_denials_and_options_said_again_are_wrong() -> None:
         options = "\n".join(f"{letter}: {text}" for letter, text in zip(LETTERS, row.choices or (), strict=False))
         for text in (other, f"{row.answer} is incorrect", f"{row.answer} or {other}", options, f"not {row.answer}"):
             assert not score_choice(row, text).correct, (row.id, text)
+
+
+PROSE = {
+    "gsm8k_train": ("question", "answer"),
+    "gsm8k_test": ("question", "answer"),
+    "math500": ("problem", "solution"),
+    "svamp": ("Body", "Question"),
+    "ifeval": ("prompt",),
+    "piqa": ("goal", "sol1", "sol2"),
+    "hellaswag": ("ctx",),
+}
+
+
+def test_prose_is_no_letter() -> None:
+    texts = [(name, str(row[field])) for name, fields in PROSE.items() for row in rows(name) for field in fields]
+    assert len(texts) > 1_000
+    assert not [text for _, text in texts if len(text.split()) > 4 and parse_choice(text)]
 
 
 def test_numbers() -> None:

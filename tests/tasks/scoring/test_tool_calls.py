@@ -63,11 +63,48 @@ def test_nested_arguments_are_read_to_their_end() -> None:
         '**Action:** getWind\n**Action Input:** {"port": "Lorient"}',
         '**Action**: `getWind`\n**Action Input**: {"port": "Lorient"}',
         'Thought: I call it.\nAction: getWind\nAction Input: {"port": "Lorient"}\nObservation: done\nAction: other',
+        '- Action: getWind\n- Action Input: {"port": "Lorient"}',
+        '1. Action: getWind\n2. Action Input: {"port": "Lorient"}',
+        '### Action: getWind\n### Action Input:\n{"port": "Lorient"}',
+        'action: getWind\naction input: {"port": "Lorient"}',
+        'Action: getWind Action Input: {"port": "Lorient"}',
+        '**Action:** getWind **Action Input:** {"port": "Lorient"}',
+        'Action: getWind\nAction Input: {"port": "Lorient"}\nAction: None',
         '<think>\nAction: getTide\n</think>\nAction: getWind\nAction Input: {"port": "Lorient"}',
     ],
 )
 def test_forms_of_a_call(text: str) -> None:
     assert score_tool_calls(example(TWO[1:]), text).correct
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '{"port": "Brest", "port": "Lorient"}',
+        '{"port": {"a": 1, "a": 2}}',
+        '{"port": "Lorient"} or {"port": "Brest"}',
+        '{"port": "Lorient"}, {"port": "Brest"}',
+        '{"port": "Lorient"}\nAction Input: {"port": "Brest"}',
+        '{"port": "Lorient"}\nAction Input: {"port": "Lorient"}',
+    ],
+)
+def test_an_input_that_says_two_things_is_refused(given: str) -> None:
+    assert parse_calls(f"Action: getWind\nAction Input: {given}") == [("getWind", None)]
+
+
+def test_words_after_an_input_are_no_second_one() -> None:
+    text = 'Action: getWind\nAction Input: {"port": "Lorient"}\nor so I think [sic]'
+    assert score_tool_calls(example(TWO[1:]), text).correct
+
+
+def test_no_action_is_no_call() -> None:
+    assert parse_calls("Action: None") == []
+    assert parse_calls("Action: None\nAction Input: {}") == [("None", {})]
+    assert parse_calls('Action: f\nAction Input: {"s": "x Action Input: y"}') == [("f", {"s": "x Action Input: y"})]
+
+
+def test_a_flood_of_actions_is_no_answer() -> None:
+    assert parse_calls("Action: f\n" * 1_001) == []
 
 
 def test_strict_form_is_two_plain_labels() -> None:
