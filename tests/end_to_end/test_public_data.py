@@ -81,7 +81,7 @@ def test_a_run_over_everything_ends_with_all_cells(cli: Cli, model: Path, invent
     run_directory = only_run(tmp_path)
     check_what_stands_beside_cells(run_directory, matrix)
     before = results_of(run_directory)
-    again = cli("score", str(run_directory), "--json", cwd=tmp_path)
+    again = cli("score", str(run_directory), "--json", "--allow-code-execution", cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     cells = json.loads(again.stdout)["cells"]
     assert {name: cell["rescored"] for name, cell in cells.items()} == {
