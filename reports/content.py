@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cl_bench.harness.files import read_json
 from cl_bench.harness.measure.contamination_scores import clean_metrics
-from cl_bench.harness.measure.matrix import Cell, Column, ColumnKind, Matrix
+from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Column, ColumnKind, Matrix
 from cl_bench.harness.measure.run_metrics import METRICS_VERSION, run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, method_label
@@ -221,7 +222,17 @@ def warnings(view: RunView) -> list[str]:
     sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
     sentences += [f"{stage}: {sign}" for stage, signs in view.signs_of_collapse().items() for sign in signs]
     sentences += [f"task {task.name}: {remark}" for task in view.spec.tasks for remark in task.remarks]
-    return [*sentences, *rejected_sentences(view), *_skipped_sentences(view.matrix)]
+    return [*sentences, *rejected_sentences(view), *_shots_sentences(view), *_skipped_sentences(view.matrix)]
+
+
+def _shots_sentences(view: RunView) -> list[str]:
+    """Benchmarks that were asked with fewer worked examples than their suite says."""
+    base = view.stages.get(BASE_ROW)
+    paths = [base / "eval" / c.name / "results.json" for c in view.matrix.of_kind("retention")] if base else []
+    found = {
+        path.parent.name: read_json(path).get("config", {}).get("shots_reason") for path in paths if path.is_file()
+    }
+    return [f"{name}: {reason}" for name, reason in found.items() if reason]
 
 
 def _skipped_sentences(matrix: Matrix) -> list[str]:

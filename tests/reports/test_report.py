@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from cl_bench.harness.measure.matrix import Matrix
-from cl_bench.reports.content import provenance
+from cl_bench.harness.run_directory import load_run
+from cl_bench.reports.content import provenance, warnings
 from cl_bench.reports.plots import HEATMAP, draw_matrix, heatmap, png
 from cl_bench.reports.report import render_report
 from tests.reports.conftest import VALUES, RunMaker, make_matrix, make_spec
@@ -72,3 +75,13 @@ def test_what_changes_the_prompts_stands_where_runs_are_told_apart() -> None:
     for expected in ("system prompt 'Be brief.'", "2 worked examples", "options as-published", "thinking off"):
         assert expected in changed
         assert expected not in provenance(spec)
+
+
+def test_fewer_worked_examples_than_the_suite_asks_for_are_said(run_maker: RunMaker) -> None:
+    directory = run_maker()
+    path = load_run(directory).stages["base"] / "eval" / "piqa" / "results.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    assert not any(text.startswith("piqa: ") for text in warnings(load_run(directory, verify=False)))
+    path.write_text(json.dumps({"config": {"shots_reason": "0 of 5 worked examples: their rows are absent"}}))
+    said = warnings(load_run(directory, verify=False))
+    assert "piqa: 0 of 5 worked examples: their rows are absent" in said
