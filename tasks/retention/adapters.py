@@ -177,6 +177,7 @@ ADAPTERS: Mapping[str, Adapter] = {
         config=_CODE,
         executes_code=True,
         whole_texts=True,
+        version="2",
     ),
     "mbpp": Adapter(
         document=_mbpp_document,
@@ -187,6 +188,7 @@ ADAPTERS: Mapping[str, Adapter] = {
         examples=_mbpp_examples,
         executes_code=True,
         whole_texts=True,
+        version="2",
     ),
     "math": Adapter(
         document=_math_document,
@@ -194,6 +196,7 @@ ADAPTERS: Mapping[str, Adapter] = {
         metrics=("math_verify",),
         config={"process_docs": None},
         packages=("math-verify",),
+        version="2",
     ),
 }
 """Adapters by the name that suite files give them."""

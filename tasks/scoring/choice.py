@@ -16,7 +16,8 @@ from cl_bench.tasks.scoring.statements import Force, Statement, statements
 __all__ = ["LETTERS", "parse_choice", "score_choice"]
 
 _SET_OFF = re.compile(r"(?<!\S)[(\[]?([A-J])[)\].:]+(?= \S)")
-_MENTION = re.compile(r"\b(?i:option|choice|answer) (?=[(\[\"']?[A-J](?![A-Za-z0-9_])|\([a-j]\))")
+_MENTION = re.compile(r"\b(?i:option|choice|answer) (?=[(\[\"']?[A-J](?![A-Za-z0-9_])|\([a-j]\)|[a-j][.!]?\s*\Z)")
+_WITH_OTHER_TEXT = re.compile(r"[(\[]?([A-J])[)\].:]{1,2}\s(?=[a-z])([^\n]*)")
 _BOLD = re.compile(r"\*\*\s*[(\[]?([A-J])[)\].:]*(?:\s[^*\n]*)?\*\*([^\n]{0,60})")
 _BULLET = re.compile(r"(?:[-=]+>\s?|[-•:→⇒]\s?|\d{1,2}[.)]\s)?\s*")
 _SENTENCE = re.compile(r" (?!because\b|since\b|as\b|due\b)[A-Za-z0-9]")
@@ -25,7 +26,7 @@ _ANY_LETTER = re.compile(r"(?<![A-Za-z'])[A-J](?![A-Za-z'])(?! [a-z])")
 _LETTER_LINE = re.compile(r"\.?\n[(\[]?([A-J])[)\].]?(?:\n|$)")
 _LAST_PARENTHESIS = re.compile(r"(?<!\w)\(([A-J])\)[.\s]*$")
 _DENIED_BEFORE = re.compile(
-    r"(?:\b(?:not|rule out|ruling out|eliminat\w+|exclud\w+|reject\w*|unlike|except|than|of|neither|nor|wrong|"
+    r"(?:\b(?:not|no|rule out|ruling out|eliminat\w+|exclud\w+|reject\w*|unlike|except|than|of|neither|nor|wrong|"
     r"incorrect)|n't)\s+(?:the\s+)?$|\b(?:students?|people|many|some|most|others|often|commonly|usually|mistakenly)\b"
     r"[^.\n]{0,20}$",
     re.IGNORECASE,
@@ -45,13 +46,14 @@ def parse_choice(text: str, count: int = 4, choices: Sequence[str] = ()) -> str 
 
     1. the content of the last ``<answer>`` that is not empty, read by the rules below; an empty one is no answer;
     2. a text that is an option's text and nothing else (a letter alone is a letter, though, whatever the options say);
-    3. the last firm statement: "the answer is B", "Answer: B", "I choose B", "therefore B", "B is the correct answer",
-       "so B is correct", a last line that is a letter alone, ``\boxed{B}``;
+    3. the last statement that names the answer: "the answer is B", "Answer: B", "B is the answer", ``\boxed{B}``, a
+       last line that is a letter alone; where there is none, or it names several, the last choice or conclusion ("I
+       choose B", "therefore B", "so B is correct", "B is the best choice");
     4. lines that are a letter and its verdict ("A ❌", "B: correct"), if they call one option right;
     5. a letter set off at the very beginning: "B", "(B) text", "B. Water", "B because …";
     6. options called right ("B is correct", "this matches option B"), if all such statements agree;
     7. a last line that is a letter set off with its text, or an option's text and nothing else;
-    8. the last doubtful statement: "the answer might be B", "at first I thought the answer is B";
+    8. the last doubtful statement: "the answer might be B" or would be, "at first I thought the answer is B";
     9. the only letter that is mentioned as an option ("option B", "answer B", in bold, in parentheses at the end) and
        is not denied.
 
@@ -79,7 +81,22 @@ def parse_choice(text: str, count: int = 4, choices: Sequence[str] = ()) -> str 
 
 def _parse(text: str, options: Options) -> str | None:
     content = tagged_answer(text)
-    return _read(text if content is None else content, options)
+    if content is None:
+        return _read(text, options)
+    return _read(content, options) or _with_other_text(plain(content[-LONGEST:]), options)
+
+
+def _with_other_text(content: str, options: Options) -> str | None:
+    """The letter of a tag that holds one with a text, though no option has that text ("B. heavy water")."""
+    match = _WITH_OTHER_TEXT.fullmatch(content)
+    if (
+        match is None
+        or match.group(1) not in options.letters
+        or options.contradicts(match.group(1), content, match.end(1))
+    ):
+        return None
+    said = match.group(2)
+    return None if _ANY_LETTER.search(said) or _DENIED_AFTER.match(said) else match.group(1)
 
 
 def _read(raw: str, options: Options) -> str | None:
@@ -89,8 +106,8 @@ def _read(raw: str, options: Options) -> str | None:
         return words
     found = [statement for statement in statements(text, options) if not _restates(text, statement, options)]
     found = sorted([*found, *_last_line(text, options)], key=lambda statement: statement.start)
-    if firm := [statement for statement in found if statement.force is Force.STATED]:
-        return _settled(text, Reading(firm[-1].letter, firm[-1].end), found, options)
+    if firm := _firmest(found):
+        return _settled(text, Reading(firm.letter, firm.end), found, options)
     marked = marks(text)
     if marked.only and marked.only in options.letters:
         return marked.only
@@ -109,6 +126,15 @@ def _read(raw: str, options: Options) -> str | None:
 def _counted(text: str, options: Options) -> str | None:
     counted = options.counted(text, 0)
     return counted[0] if counted and not text[counted[1] :].strip(" .!") else None
+
+
+def _firmest(found: Sequence[Statement]) -> Statement | None:
+    """The last statement that names the answer, else the last choice; that also where the former leaves it open."""
+    named = [statement for statement in found if statement.force is Force.NAMED]
+    if named and named[-1].letter:
+        return named[-1]
+    firm = [statement for statement in found if statement.force >= Force.CHOSEN]
+    return firm[-1] if firm else None
 
 
 def _settled(text: str, reading: Reading, found: Sequence[Statement], options: Options) -> str | None:
@@ -193,7 +219,7 @@ def _last_line(text: str, options: Options) -> list[Statement]:
     above = TOKEN.match(text, text.rfind("\n", 0, start - 1) + 1)
     if above and above.group(2) != token.group(2) and not text[above.end() : start].strip(" .\n"):
         return []
-    return [Statement(start, token.group(2), Force.STATED, start + len(token.group()))]
+    return [Statement(start, token.group(2), Force.NAMED, start + len(token.group()))]
 
 
 def _last_words(text: str, options: Options) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from cl_bench.harness.errors import ClBenchError
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.code_execution import run_program
+from cl_bench.tasks.code_execution import Limits, run_program
 from cl_bench.tasks.scoring.code_blocks import Block, answer_part, asides, blocks, lines_of
 
 _LONGEST = 20_000
@@ -28,6 +28,10 @@ _MOST_PARSED = 240_000
 """Characters that are parsed in looking for one program, several readings of a stretch included."""
 _CODE_LINE = re.compile(r"(from\s+[\w.]+\s+import\b|import\s+[\w.]+\s*(,|as\b|$)|(async\s+)?def\s+\w|class\s+\w|@\w)")
 _HEADER = re.compile(r"^(?:async\s+)?def\s+(\w+)", re.MULTILINE)
+LIMITS = Limits(seconds=30.0, cpu_seconds=10)
+"""A program that computes ends by its processor time, which a busy machine does not shorten; one that waits, by the
+clock."""
+_TIMED_OUT = re.compile(r"timed out after [\d.]+ s")
 _parsing = threading.Lock()
 """Held while warnings are off, which is a setting of the whole process."""
 
@@ -213,7 +217,8 @@ def score_code(example: Example, text: str) -> Score:
     the prefix still sees what the prefix holds before it (imports, helpers).
 
     Returns:
-        ``parsed`` is the extracted code, ``format_ok`` that it is Python; ``unreliable`` where the checker failed.
+        ``parsed`` is the extracted code, ``format_ok`` that it is Python; ``unreliable`` where the checker failed, or
+        where the time by the clock was over before the processor time was.
     """
     prefix, setup, tests = (str(example.meta.get(key) or "") for key in ("prefix", "setup", "tests"))
     name = example.meta.get("entry_point") or _tested_name(tests)
@@ -224,7 +229,9 @@ def score_code(example: Example, text: str) -> Score:
         return Score(correct=False, parsed=code, format_ok=False)
     given = "" if prefix and code.startswith(prefix) else _before_function(prefix, name)
     try:
-        outcome = run_program([setup, given, code, tests])
+        outcome = run_program([setup, given, code, tests], LIMITS)
     except ClBenchError as error:
         return Score(correct=False, parsed=code, format_ok=True, unreliable=str(error))
-    return Score(correct=outcome.passed, parsed=code, format_ok=True)
+    # The clock, unlike processor time, depends on what else the machine does.
+    unreliable = outcome.reason if _TIMED_OUT.fullmatch(outcome.reason) else None
+    return Score(correct=outcome.passed, parsed=code, format_ok=True, unreliable=unreliable)

@@ -18,6 +18,8 @@ _REJECTED = re.compile(
 )
 _SPAN = re.compile(r"(?<!`)`([^`\n]{3,500})`(?!`)")
 _INDENTED = re.compile(r"(?<=\S\n)[ \t]*\n((?:(?: {4}|\t)[^\n]*\n?|[ \t]*\n(?=(?: {4}|\t)))+)")
+_ANSWER = re.compile(r"(?:^|</reasoning>)[ \t]*<answer>[ \t]*\n?", re.MULTILINE | re.IGNORECASE)
+_ANSWER_END = re.compile(r"</answer>[ \t]{0,8}$", re.MULTILINE | re.IGNORECASE)
 _LONGEST_FENCE = 200
 """Characters of a line with a fence and what stands around it."""
 _PYTHON = {"", "py", "python", "python3", "py3", "python2"}
@@ -39,13 +41,19 @@ class Block:
 
 
 def answer_part(text: str) -> str:
-    """The response without what the model thought aloud, and between ``[BEGIN]`` and ``[DONE]`` where it has them.
+    """The response without what the model thought aloud: in its ``<answer>`` or between ``[BEGIN]`` and ``[DONE]``.
 
     Special tokens at its ends, which decoding has left, and a byte order mark go, too.
     """
-    text = without_thoughts(without_end_tokens(text))
+    text = _tagged(without_thoughts(without_end_tokens(text)))
     head, done, _ = text.partition("[DONE]")
     return head.rpartition("[BEGIN]")[2] if done or "[BEGIN]" in text else text
+
+
+def _tagged(text: str) -> str:
+    """Content of the last ``<answer>`` that begins a line and holds anything; all of the text without one."""
+    contents = (_ANSWER_END.split(piece, maxsplit=1)[0] for piece in reversed(_ANSWER.split(text)[1:]))
+    return next((content for content in contents if content.strip()), text)
 
 
 def lines_of(text: str) -> list[str]:

@@ -11,7 +11,8 @@ from cl_bench.tasks.scoring.options import Options
 TOKEN = re.compile(r"([(\[{\"'\x02]{0,3})([A-Ja-j])([)\]}\"'\x03]{0,3})(?![A-Za-z0-9_(=#\[@+'])")
 _ONE_LETTER = re.compile(r"[(\[{\"'\x02]{0,3}[A-Z](?=[)\]}\"'\x03.]{0,4}\s*(?:\n|$))")
 _SEPARATOR = re.compile(
-    r"\s*(?:,?\s?but also|,?\s?as well as|,?\s?along with|(,)\s*(?:or|and)?|(\band)|/|&|\+|;|\bor\b|and/or"
+    r"(?:\.(?=\sor\s[(\[]?[A-J]\b))?\s*(?:,?\s?but also|,?\s?as well as|,?\s?along with|"
+    r"(,)\s*(?:or|and)?|(\band)|/|&|\+|;|\bor\b|and/or"
     r"|[-–](?=[A-J]\b)|\((?=(?:or|and|possibly|maybe|perhaps|alternatively)\b)(?:or|and)?|(?=\x02))"
     r"\s*(?:(?:also|maybe|possibly|perhaps|alternatively|else|even|the|option|choice|answer|letter),?\s+){0,6}",
     re.IGNORECASE,
@@ -24,7 +25,8 @@ _VERB = re.compile(
 )
 _FILLER = re.compile(
     r"(?:(?:either|both|only|simply|just|therefore|thus|then|hence|clearly|indeed|obviously|still|definitely|certainly|"
-    r"most likely|likely|probably|in fact|also|actually|the|correct|option|choice|answer|letter|number|statement)"
+    r"most likely|likely|probably|in fact|also|actually|the|correct|approximately|about|roughly|around|"
+    r"option|choice|answer|letter|number|statement)"
     r"\b[,:]?\s*|:\s*|[-•]\s(?=[(\[]?[A-J]\b)){0,12}",
     re.IGNORECASE,
 )
@@ -32,6 +34,7 @@ _NOT = re.compile(r"(?:not|never|neither|none of)\b\s*", re.IGNORECASE)
 _BUT = re.compile(
     r"\s*[,;.—–-]?\s*(?:(?:but|rather|instead|it's|it is|it must be|the answer is)\b\s*){1,6}", re.IGNORECASE
 )
+_OTHER_MARK = re.compile(r"[(\[]?[A-J][)\]]?\s?[;—–]\s?(?=[(\[]?[A-J][)\].!]{0,2}\s*(?:\n|$))")
 # "The answer is 46.07 (B)."
 _CLOSING = re.compile(r"[^\s(]\s\(([A-J])\)[.\s]*$")
 _STRICT_END = re.compile(r"\s*(?:$|\n|[.;!](?:\s|$)|\x03)")
@@ -76,8 +79,11 @@ def read_answer(text: str, start: int, options: Options, words: bool = True) -> 
 
 
 def read_contrast(text: str, start: int, options: Options) -> Reading | None:
-    """What is named after a denial that ends at ``start``: B in "(not) A but B" or "(not) A, it is B"; else None."""
-    excluded = read_letters(text, _skip(_FILLER, text, start), options)
+    """What is named after a denial that ends at ``start``: B in "(not) A but B", "(not) A, it is B" or "(not) A; B"."""
+    place = _skip(_FILLER, text, start)
+    if other := _OTHER_MARK.match(text, place):
+        return read_letters(text, other.end(), options)
+    excluded = read_letters(text, place, options)
     contrast = _BUT.match(text, excluded.end) if excluded else None
     return read_letters(text, _skip(_FILLER, text, contrast.end()), options) if contrast else None
 

@@ -33,6 +33,14 @@ _UNEQUAL = re.compile(r"\s*(?:\\neq?(?![A-Za-z])|\\not\s?=|≠|!=)")
 _REMARK = re.compile(r",\s(?=[a-z]{2,}\b)|\s\((?=[a-z]{3,}\b)")
 _LINE = re.compile(r"[^\n]{0,400}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z]|\s*$)")
+_GIVES_REASON = re.compile(r"\b(?:because|since|as)\b", re.IGNORECASE)
+_CHECKS = re.compile(
+    r"(?:^|[.!?:;\n]\s{0,4})(?:let us |let me |let's |we |I |to )?(?:check|verif\w+|indeed)\b", re.IGNORECASE
+)
+_CONCLUDES = re.compile(r"\b(?:so|therefore|thus|hence|finally|conclu\w+)\b|∴|\\therefore", re.IGNORECASE)
+_ENDS_SENTENCE = re.compile(r"[.!?](?:\s|$)|\n")
+_HASH = re.compile(r"####[ \t]*(?=\S)")
+_HEADING = re.compile(r"[A-Za-z]{4,}|\(?[a-z]\)")
 _COMMANDS = re.compile(
     r"\\(?:begin|end)\s?\{[a-z]*\*?\}|\\(?:text|mathrm|mbox|textbf|operatorname)\s?\{[^{}]*\}|\\[A-Za-z]+"
 )
@@ -45,8 +53,9 @@ def parse_math(text: str) -> str | None:
     r"""The expression a response gives as its answer, as it is written, or None.
 
     Read is, in this order: the last ``\boxed{…}`` (boxes joined by a comma, "and" or "or" are one answer); the content
-    of ``<answer>``; what follows the last "answer is" or "answer:"; the last ``$…$``, ``\(…\)`` or ``\[…\]``; the whole
-    text, where it is an expression and no prose; the last number.
+    of ``<answer>``; what follows the last ``####``, then the last "answer is" or "answer:"; the last ``$…$``, ``\(…\)``
+    or ``\[…\]`` that is neither in the reason for an earlier one nor in its check; the whole text, where it is an
+    expression and no prose; the last number.
 
     The last commitment counts: what is taken back ("wait, no", "that's wrong") is replaced by the expression that
     follows, or by none (see ``retractions``); what is denied ("not 2", ``\neq 2``) is not read.
@@ -112,18 +121,49 @@ def _corrected(line: str, word: bool) -> str | None:
 
 def _read(text: str) -> str | None:
     text = _DISPLAY_CLOSE.sub(r"\1", _DISPLAY_OPEN.sub(r"\1", text)).strip()
+    if hashed := _hashed(text):
+        return _settled(text, hashed)
     denied = False
     for start, line in stated(text):
         denied = denied or _DENIED.match(line) is not None
         if expression := _stated_expression(line):
             return _settled(text, Box(start, text.find(line, start), expression))
-    segments = _segments(text)
-    if segments and not denied and not _DENIED_BEFORE.search(text[: segments[-1].start][-40:]):
-        return _settled(text, segments[-1])
+    last = _last_result(text)
+    if last and not denied and not _DENIED_BEFORE.search(text[: last.start][-40:]):
+        return _settled(text, last)
     bare = _bare(text)
     if _UNEQUAL.match(bare):
         return None
     return bare if _is_expression(bare) else parse_number(text)
+
+
+def _hashed(text: str) -> Box | None:
+    """The expression on the last line of the form ``#### x + 1``; headings and numbers with their unit are none."""
+    for mark in reversed(list(_HASH.finditer(text))):
+        line = _LINE.match(text, mark.end())
+        said = line.group().strip() if line else ""
+        segments = _segments(said)
+        whole = Box(0, len(said), _bare(said))
+        found = segments[0] if segments and segments[0].start == 0 else whole
+        if _is_expression(found.content) and not _HEADING.fullmatch(found.content):
+            return Box(mark.start(), mark.end() + found.end, found.content)
+    return None
+
+
+def _last_result(text: str) -> Box | None:
+    """The last formula that belongs neither to the reason for an earlier one nor to its check."""
+    last, done, reason, check = None, 0, False, False
+    for segment in _segments(text):
+        between = text[done : segment.start]
+        if _CONCLUDES.search(between):
+            reason = check = False
+        reason = reason and not _ENDS_SENTENCE.search(between)
+        reason = reason or (last is not None and _GIVES_REASON.search(between) is not None)
+        check = check or (last is not None and _CHECKS.search(between) is not None)
+        if not reason and not check:
+            last = segment
+        done = segment.end
+    return last
 
 
 def _stated_expression(line: str) -> str | None:

@@ -21,6 +21,9 @@ _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _UNIT = re.compile(
     r"\s?[%°]?\s?(?:(?!(?:or|and|to|not|but|is|are|was|for|than|if)\b)(?<=\s)[^\s\d.,;()][^\s,;()]{0,14}\s?){0,2}\.?\s*(?:$|\n)"
 )
+_QUANTITY = re.compile(
+    r"(?:[≈~]\s?)?([-+−]?\d[\d,]*(?:\.\d+)?)\s?([^\s\d.,;()][^\s,;()]{0,14}(?: [^\s\d,;()]{1,14})?)?"
+)
 _MARKS = re.compile(r"[ \"'(:.)=\-–—]{0,4}")
 _LINE_ENDS = re.compile(rf"\s?[.)\"']{{0,2}}\s?(?:$|[\n{BOX_CLOSE}])")
 _EQUATED = re.compile(r"\(?([A-J])\)?\s?=\s?(.+)")
@@ -105,7 +108,18 @@ class Options:
         for candidate in dict.fromkeys((wanted, _ARTICLE.sub("", wanted, count=1))):
             if letter := self._only(candidate, str) or self._only(candidate, str.casefold):
                 return letter
-        return None
+        return self._measured(wanted)
+
+    def _measured(self, wanted: str) -> str | None:
+        """Letter of the one option with this number, where the text or all such options have no unit."""
+        given = _QUANTITY.fullmatch(wanted)
+        if given is None:
+            return None
+        pairs = zip(self.letters, map(_QUANTITY.fullmatch, self.texts), strict=False)
+        same = [(letter, own) for letter, own in pairs if own and own.group(1) == given.group(1)]
+        if len(same) != 1 or (given.group(2) and same[0][1].group(2)):
+            return None
+        return same[0][0]
 
     def begins(self, text: str) -> str | None:
         """Letter of the one option whose text, the longest that fits, begins this text and is a whole answer in it."""

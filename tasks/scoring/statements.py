@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
+from cl_bench.tasks.scoring.judgements import calls_it_the_answer, subject_ends, verdict_at
 from cl_bench.tasks.scoring.letters import TOKEN, Reading, read_answer, read_contrast, read_letters
 from cl_bench.tasks.scoring.options import Options
 from cl_bench.tasks.scoring.reading import BOX_OPEN
@@ -19,8 +20,10 @@ class Force(IntEnum):
     """The answer "might be B", or was once thought to be."""
     JUDGED = 2
     """An option is called right ("B is correct") without a word that makes it the conclusion."""
-    STATED = 3
-    """The answer is named: "the answer is B", "I choose B", a box, "so B is correct"."""
+    CHOSEN = 3
+    """An option is chosen or concluded: "I choose B", "therefore B", "so B is correct", "the result is B"."""
+    NAMED = 4
+    """The answer is named: "the answer is B", "Answer: B", "B is the answer", a box."""
 
 
 class Statement(NamedTuple):
@@ -44,7 +47,7 @@ _DETERMINERS = (
 )
 _WRONG_NOUN = re.compile(
     r"\b(?:wrong|incorrect|false|invalid|eliminated|worst|other|another|no|each|every|which|first|second|third|fourth|"
-    r"last)\s+$",
+    r"last|unlikely|(?:least|less)\s(?:likely|probable|plausible|correct|suitable|appropriate|accurate))\s+$",
     re.IGNORECASE,
 )
 _NEGATED = re.compile(
@@ -63,6 +66,11 @@ _ONCE_THOUGHT = re.compile(
     r"first glance)\b[^.\n;:]{0,40}$|\bif\b[^.\n;]{0,80}\b(?:were|had|instead)\b[^.\n;]{0,40}$",
     re.IGNORECASE,
 )
+_OTHERS_SAY = re.compile(
+    r"\b(?:many|some|most|others|people|students?|they)\b[^.\n;:,]{0,30}?"
+    r"\b(?:says?|said|thinks?|believes?|claims?|assumes?|guess|answer|choose|pick|argues?)\b[^.\n;:,]{0,20}$",
+    re.IGNORECASE,
+)
 _LISTED = re.compile(
     r"(?:\b[A-J][)\]]?\s*(?:,?\s*or|,?\s*and|/|&)|\b[Nn]or|\b[Nn]either|\b[Nn]one of)\s*(?:option\s+)?$"
 )
@@ -76,18 +84,22 @@ _QUESTION = re.compile(r"[^.!?\n]{0,60}\?")
 _OF = r"(?:,?\s+(?:to|for|of|here|that|which|based|given|from|in|I|we|you|then|therefore)\b[^.\n;:?!=]{0,60}?)?"
 _BE = (
     r"(?:(?:\s+|')(?:(?P<negated>is not|isn't|was not|wasn't|cannot be|can't be|can not be|won't be|wouldn't be)"
-    r"|(?P<might>might be|could be|may be|can be|seems?(?: to be)?|appears?(?: to be)?)"
+    r"|(?P<might>might be|could be|may be|can be|would(?: then)? be|seems?(?: to be)?|appears?(?: to be)?)"
     r"|(?:is|was|s|are|becomes|remains|equals|"
-    r"(?:would|should|must|will|has to|can only)(?: (?:therefore|thus|then|hence|clearly))? be))\b\s*:?"
+    r"would (?:therefore|thus|hence|clearly) be|"
+    r"(?:should|must|will|has to|can only)(?: (?:therefore|thus|then|hence|clearly))? be))\b\s*:?"
     r"|\s?(?:\([^()\n]{0,40}\)\s?)?(?::|=|→|->|=>|[-–—](?=\s)))\s*"
 )
 _ANSWER = re.compile(
-    r"\b(?:(?P<text>answers?|ans|option|choice|selection|guess|pick)|(?P<noun>statement|claim|assertion|one)|"
+    r"\b(?:(?P<text>answers?|ans|option|choice|selection|guess|pick)|(?P<noun>statement|claim(?! that)|assertion|one)|"
     r"conclusion|exception|letter|odd one out|solution|response|final|match|fit|verdict|output|result)[\"']?"
     + _OF
     + _BE,
     re.IGNORECASE,
 )
+# "The result is B" and "the one that fits is B" may be said on the way.
+_NAMES_ANSWER = re.compile(r"ans|option|choice|selection|pick|letter|exception|odd", re.IGNORECASE)
+_POSSIBLE = re.compile(r"\b(?:one|a)\s(?:possible|plausible|potential)\s+$", re.IGNORECASE)
 # A line that says "Answer" and nothing else; and the same in Chinese, which Qwen models fall into.
 _HEADING = re.compile(
     r"^(?:the )?(?:final |correct |my )?(?:answer|choice|option)\s?\n"
@@ -129,7 +141,7 @@ _POINTS_TO = re.compile(
     re.IGNORECASE,
 )
 _LEADS = (
-    (_CONCLUSION, Force.STATED),
+    (_CONCLUSION, Force.CHOSEN),
     (_PERHAPS, Force.DOUBTFUL),
     (_IT_IS, Force.JUDGED),
     (_OPTION_THAT, Force.JUDGED),
@@ -137,38 +149,6 @@ _LEADS = (
 )
 _STRICT_END = re.compile(r"\s*(?:$|[\n.;!\x03]|,?\s*(?:because|since|as|due|which|not)\b|[-–—]\s)")
 _BEFORE_TOKEN = re.compile(r"(?<![A-Za-z0-9_'\-/+=)\]])(?=[(\[{\"']{0,3}[A-J](?![A-Za-z0-9_]))")
-_PARENTHESIS = re.compile(r"\s?\([^()\n]{0,80}\)")
-_APPOSITION = re.compile(r",\s[^,.\n;]{1,80},")
-_ANY_WORDS = re.compile(r"[.:]\s[^.\n;:]{1,80}?(?=\s(?:is|was|must|would)\s)")
-_RIGHT = re.compile(
-    r"\s+(?:is|was|must be|would be|has to be|should be|will be|remains|(?:seems|appears|looks)(?: to be)?)\s+"
-    r"(?:(?:indeed|clearly|therefore|thus|hence|definitely|certainly|obviously|actually|most likely|likely|probably|"
-    r"then)\s+)*"
-    r"(?:(?P<definite>(?:the|my|our)\s+(?:(?!wrong|incorrect|least|worst)\w+\s+){0,3}?"
-    r"(?:answer|(?:correct|right|best|true)\s+(?:\w+\s+)?"
-    r"(?:answer|option|choice|one|solution|match|selection|statement|response)))\b"
-    r"|(?:correct|right|true|valid|best|accurate|the (?:correct|right|best|most \w+|closest))(?![\w-]))"
-    r"(?!\s+(?:only|if|when)\b)",
-    re.IGNORECASE,
-)
-_FITS = re.compile(
-    r"\s+(?:(?:fits|matches|suits|satisfies|agrees with|explains)\s+(?:best|the|all|this|these|both|our|with|every|"
-    r"well|it|perfectly|exactly)\b|works(?: best)?\s*(?=$|[.\n;!])|is\s+(?:the\s+)?better(?!\s+(?:than|if|when|to)\b)"
-    r"|is\s+the\s+(?:most|only)\s+(?:consistent|plausible|reasonable|likely)\b)",
-    re.IGNORECASE,
-)
-_ALONE_FITS = re.compile(
-    r"\s+(?:is\s+(?:consistent|possible|valid|plausible|viable|left)|works|fits|match(?:es)?|remains|holds|satisfies|agrees|"
-    r"makes sense)\b",
-    re.IGNORECASE,
-)
-_ONLY_BEFORE = re.compile(r"\bonly\s(?:option\s|choice\s|answer\s)?$", re.IGNORECASE)
-# "Graph B matches the data" is about a graph.
-_SUBJECT_BEFORE = re.compile(
-    r"(?:\A|[.,;:!?\n(]\s?|\b(?:only|option|choice|answer|statement|so|but|and|then|thus|hence|therefore|that|because|since|"
-    r"as|while|think|believe)\s)$",
-    re.IGNORECASE,
-)
 
 
 def statements(text: str, options: Options) -> Iterator[Statement]:
@@ -188,10 +168,12 @@ def _named(text: str, options: Options) -> Iterator[Statement]:
             reading = read_contrast(text, match.end(), options)
         else:
             reading = read_answer(text, match.end(), options, words=bool(match["text"]))
-        yield from _checked(text, options, match.start(), reading, doubtful=bool(match["might"]))
+        doubtful = bool(match["might"]) or _POSSIBLE.search(_before(text, match.start())) is not None
+        force = Force.NAMED if _NAMES_ANSWER.match(match.group()) else Force.CHOSEN
+        yield from _checked(text, options, match.start(), reading, doubtful=doubtful, force=force)
     for match in _ANOTHER.finditer(text):
         if reading := read_letters(text, match.end(), options):
-            yield Statement(match.start(), None, Force.STATED, reading.end)
+            yield Statement(match.start(), None, Force.NAMED, reading.end)
     for pattern in (_HEADING, _LABEL):
         for match in pattern.finditer(text):
             yield from _checked(text, options, match.start(), read_letters(text, match.end(), options))
@@ -209,7 +191,8 @@ def _boxed(text: str, options: Options) -> Iterator[Statement]:
 
 def _chosen(text: str, options: Options) -> Iterator[Statement]:
     for match in _CHOOSE.finditer(text):
-        yield from _checked(text, options, match.start(), read_answer(text, match.end(), options))
+        reading = read_answer(text, match.end(), options)
+        yield from _checked(text, options, match.start(), reading, force=Force.CHOSEN)
     for match in _CONTRAST.finditer(text):
         reading = read_contrast(text, match.end(), options)
         yield from _checked(text, options, match.start(), reading, force=Force.JUDGED)
@@ -221,7 +204,7 @@ def _concluded(text: str, options: Options) -> Iterator[Statement]:
             reading = read_letters(text, _after_noun(text, match.end()), options)
             if reading and reading.letter and _STRICT_END.match(text, reading.end):
                 concludes = force is Force.JUDGED and _CONCLUDES.search(_before(text, match.start()))
-                yield from _checked(text, options, match.start(), reading, force=Force.STATED if concludes else force)
+                yield from _checked(text, options, match.start(), reading, force=Force.CHOSEN if concludes else force)
 
 
 def _after_noun(text: str, start: int) -> int:
@@ -235,35 +218,20 @@ def _judged(text: str, options: Options) -> Iterator[Statement]:
         if token is None or token.group(2) not in options.letters:
             continue
         before = _before(text, token.start())
-        verdict = next(filter(None, (_verdict(text, end, before) for end in _subject_ends(text, token, options))), None)
+        verdict = next(
+            filter(None, (verdict_at(text, end, before) for end in subject_ends(text, token, options))), None
+        )
         if verdict is None or _LISTED.search(before):
             continue
-        firm = verdict.groupdict().get("definite") or _CONCLUDES.search(before)
         reading = Reading(token.group(2), verdict.end())
-        yield from _checked(text, options, token.start(), reading, force=Force.STATED if firm else Force.JUDGED)
+        yield from _checked(text, options, token.start(), reading, force=_force(text, verdict, before))
 
 
-def _verdict(text: str, start: int, before: str) -> re.Match[str] | None:
-    """What calls the option right whose name ends at ``start``."""
-    if verdict := _RIGHT.match(text, start):
-        return verdict
-    verdict = _ALONE_FITS.match(text, start)
-    if verdict and _ONLY_BEFORE.search(before[-30:]):
-        return verdict
-    verdict = _FITS.match(text, start)
-    return verdict if verdict and _SUBJECT_BEFORE.search(before[-30:]) else None
-
-
-def _subject_ends(text: str, token: re.Match[str], options: Options) -> Iterator[int]:
-    """Where the subject that a letter begins may end: "B", "B (water)", "B, water,", "B. Water"."""
-    yield token.end()
-    own = options.own_end(token.group(2), text, token.end())
-    if own is not None:
-        yield own
-    patterns = (_PARENTHESIS, _APPOSITION) if options.texts else (_PARENTHESIS, _APPOSITION, _ANY_WORDS)
-    for pattern in patterns:
-        if match := pattern.match(text, token.end()):
-            yield match.end()
+def _force(text: str, verdict: re.Match[str], before: str) -> Force:
+    if calls_it_the_answer(text, verdict):
+        return Force.NAMED
+    definite = verdict.groupdict().get("definite") or _CONCLUDES.search(before)
+    return Force.CHOSEN if definite else Force.JUDGED
 
 
 def _before(text: str, place: int) -> str:
@@ -277,13 +245,13 @@ def _checked(
     reading: Reading | None,
     *,
     doubtful: bool = False,
-    force: Force = Force.STATED,
+    force: Force = Force.NAMED,
 ) -> Iterator[Statement]:
-    """The statement, unless it is denied, supposed or asked."""
+    """The statement, unless it is denied, supposed, asked or what others say."""
     if reading is None or _asked(text, reading, options):
         return
     before = _before(text, start)
-    if _NEGATED.search(before) or _SUPPOSED.search(before):
+    if any(pattern.search(before) for pattern in (_NEGATED, _SUPPOSED, _OTHERS_SAY)):
         return
     doubtful = doubtful or _ONCE_THOUGHT.search(before) is not None
     yield Statement(start, reading.letter, Force.DOUBTFUL if doubtful else force, reading.end)

@@ -1,4 +1,14 @@
-"""Reads tool calls of the form ``Action: name`` / ``Action Input: {json}`` and compares them as a multiset."""
+"""Reads tool calls and compares them as a multiset.
+
+Accepted forms, all with arguments in JSON (a Python dictionary in single quotes is not readable):
+
+- the one that the prompts ask for, a line ``Action: name`` and ``Action Input: {json}``, with code fences, bold, list
+  and heading marks and any case of the labels read over;
+- ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``, once or several times;
+- a text that is such an object, or a list of them, and nothing else (in a code fence or not).
+
+In the latter two ``parameters`` may stand for ``arguments``. They are never ``format_ok``.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +19,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cl_bench.tasks.base import Example, Score
+from cl_bench.tasks.scoring.native_calls import Call, native_calls
 from cl_bench.tasks.scoring.reading import answer_part
-
-Call = tuple[str, Any]
-"""Name of a tool and its decoded arguments; None where they are no JSON."""
 
 # List, heading and bold marks around the labels and a code fence around the JSON are read over, so is the case of the
 # labels; a name may stand on the next line.
@@ -39,7 +47,8 @@ def parse_calls(text: str) -> list[Call]:
 
     An action with two inputs, with an input that names an argument twice, or with another value after its input
     ("{…} or {…}") has no readable input. Both labels may stand on one line. "Action: None" without an input is no call,
-    for it says that none is made. More than a thousand actions are read as none.
+    for it says that none is made. More than a thousand actions are read as none. Calls in native form (see the module)
+    follow.
     """
     text = _ONE_LINE.sub(r"\1\n", _OBSERVATION.split(answer_part(text), maxsplit=1)[0])
     actions = list(itertools.islice(_ACTION.finditer(text), _MOST_CALLS + 1))
@@ -47,7 +56,8 @@ def parse_calls(text: str) -> list[Call]:
         return []
     ends = [*(action.start() for action in actions[1:]), len(text)]
     calls = [(_name(action), _arguments(text[action.end() : end])) for action, end in zip(actions, ends, strict=False)]
-    return [call for call in calls if call[1] is not None or call[0].casefold() not in _NO_TOOL]
+    calls = [call for call in calls if call[1] is not None or call[0].casefold() not in _NO_TOOL]
+    return [*calls, *native_calls(text, _decoded)]
 
 
 def _name(action: re.Match[str]) -> str:
@@ -60,11 +70,21 @@ def _arguments(text: str) -> Any:
         return None
     try:
         value, end = _DECODER.raw_decode(text, inputs[0].end())
-        # What was read must also be writable: nesting can be too deep for the one and not for the other.
-        canonical([("", value)])
+        _writable(value)
     except (ValueError, RecursionError):
         return None
     return None if _ALTERNATIVE.match(text, end) else value
+
+
+def _decoded(text: str) -> Any:
+    value = _DECODER.decode(text)
+    _writable(value)
+    return value
+
+
+def _writable(value: Any) -> None:
+    # What was read must also be writable: nesting can be too deep for the one and not for the other.
+    canonical([("", value)])
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -42,6 +42,17 @@ _REPORTED = re.compile(
     r"(?:people|many|some|students?)\s(?:\w+\s)?(?:say|claim|believe|think|assume))\b",
     re.IGNORECASE,
 )
+# What would hold under another condition, or of another statement.
+_SUPPOSED = re.compile(
+    r"\bwould\s(?:\w+\s){0,2}?(?:be|have\sbeen)\s(?:\w+\s){0,2}$|\botherwise\b[^.\n]*$"
+    r"|\bhad\b[^.\n]{0,60}\bbeen\b",
+    re.IGNORECASE,
+)
+_OF_ANOTHER = re.compile(
+    r"\b(?:opposite|contrary|converse|negation|reverse|inverse)\b(?:\s(?!of\b)\w+)?\s(?:is|are|was|would be)\s"
+    r"(?:\w+\s){0,2}$",
+    re.IGNORECASE,
+)
 _REASON = re.compile(r"\b(?:because|since|as|while|whereas|given that|although|even though)\b|\(", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)|\n|\)")
 _STATED = re.compile(r"\b(?:answer|verdict|conclusion)\b[^.\n?]{0,60}?(?:\b(?:is|be|was)\b|[:=])\W*$", re.IGNORECASE)
@@ -71,6 +82,8 @@ class _Verdict(NamedTuple):
     end: int
     stated: bool = False
     """It is named as the answer."""
+    aside: bool = False
+    """It is of another case or of the opposite; it counts where there is no other."""
 
 
 def parse_true_false(text: str, vocabulary: str = "yes") -> bool | None:
@@ -83,7 +96,8 @@ def parse_true_false(text: str, vocabulary: str = "yes") -> bool | None:
     leave the response without an answer; so does one that is unlikely or doubted. "None of this is true", "it is wrong
     to say it is true" and "a misconception that it is true" are false. "no" and "true" that belong to a noun ("no
     charge", "the true value"), that a reason holds ("true, since the contrary is false") or that others say ("is often
-    said to be true") are no verdicts. A verdict named as the answer goes before later ones, unless it is taken back.
+    said to be true") are no verdicts. What would be true otherwise, and what the opposite is, counts only where there
+    is nothing else. A verdict named as the answer goes before later ones, unless it is taken back.
 
     Args:
         text: The response.
@@ -106,6 +120,7 @@ def _parse(text: str, vocabulary: str) -> bool | None:
         verdict = _read(text, match)
         if verdict is not None and not (found and _gives_reason(text, found[-1], verdict)):
             found.append(verdict)
+    found = [verdict for verdict in found if not verdict.aside] or found
     own = {"yes", "no"} if vocabulary.lower() in ("yes", "no") else {"true", "false", "untrue"}
     preferred = [verdict for verdict in found if verdict.word in own or verdict.word == "pair"] or found
     if all(verdict.word == "pair" for verdict in preferred):
@@ -137,8 +152,11 @@ def _read(text: str, match: re.Match[str]) -> _Verdict | None:
         return None
     turned = _TURNED.search(clause) is not None
     left_open = match["doubt"] or (not turned and _OPEN.search(clause + match.group()))
+    opposite = _OF_ANOTHER.search(clause)
+    turned = turned != (opposite is not None)
     value = None if left_open else _VERDICTS[word] != (bool(match["denied"]) != turned)
-    return _Verdict(word, value, match.start(), match.end(), _STATED.search(before) is not None)
+    aside = opposite or _SUPPOSED.search(clause)
+    return _Verdict(word, value, match.start(), match.end(), _STATED.search(before) is not None, aside is not None)
 
 
 def _is_verdict(text: str, match: re.Match[str], before: str) -> bool:

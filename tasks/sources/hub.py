@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from importlib.metadata import version as version_of
 from typing import Any
 
 from cl_bench.tasks.base import Example, Score, Task
@@ -22,7 +23,7 @@ class HubTask(Task):
     Dev rows are a tenth of the training side and no part of ``train()``.
     """
 
-    version = "2"
+    version = "3"
     """Raised when a scorer or reader gives other verdicts for the same rows."""
 
     def __init__(self, name: str, source: HubSource, options: DataOptions) -> None:
@@ -75,7 +76,7 @@ class HubTask(Task):
         return self._rows.remarks
 
     def identity(self) -> dict[str, Any]:
-        """Hash over ids and content of all rows, the source's settings and the way of splitting; loads the rows."""
+        """Hash over ids and content of all rows, settings, split, versions the scorer depends on; loads the rows."""
         rows = self._rows
         content = {split: [asdict(example) for example in examples] for split, examples in rows.splits.items()}
         text = json.dumps(content, sort_keys=True, ensure_ascii=False)
@@ -91,6 +92,8 @@ class HubTask(Task):
             "max_new_tokens": self.max_new_tokens,
             "chance": self.chance,
         }
+        if self._reader.packages:
+            identity["packages"] = {package: version_of(package) for package in self._reader.packages}
         if any(example.choices for example in self.test()):
             identity["option_order"] = self.options.option_order
         return identity

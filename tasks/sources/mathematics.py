@@ -93,4 +93,4 @@ def read_math(row: Row, reading: Reading) -> Example:
 
 GSM8K = Reader(read_gsm8k, score_number, {"question": "str", "answer": "str"})
 SVAMP = Reader(read_svamp, score_number, {"Body": "str", "Question": "str"})
-MATH = Reader(read_math, score_math, {"problem": "str", "solution": "str"})
+MATH = Reader(read_math, score_math, {"problem": "str", "solution": "str"}, packages=("math-verify",))

@@ -28,7 +28,7 @@ class MixtureTask(Task):
     the training side is dev rows.
     """
 
-    version = "2"
+    version = "3"
     """Raised when other rows are taken of the same parts."""
 
     def __init__(self, name: str, parts: Sequence[HubTask]) -> None:

@@ -55,6 +55,7 @@ class Reader:
         fields: Fields that every row must have, with their types' names; those of ``columns`` are added.
         stop: Strings that end a response.
         executes_code: Whether the scorer runs programs that a model wrote.
+        packages: Distributions whose version decides verdicts.
     """
 
     read: Callable[[Row, Reading], Example]
@@ -62,6 +63,7 @@ class Reader:
     fields: Mapping[str, str] = field(default_factory=dict)
     stop: tuple[str, ...] = ()
     executes_code: bool = False
+    packages: tuple[str, ...] = ()
 
 
 def row_id(row: Row, *content: Any) -> str:

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cl_bench.tasks.base import Example, Score
-from cl_bench.tasks.code_execution import CodeExecutionError
 from cl_bench.tasks.scoring import code as scoring
 from cl_bench.tasks.scoring.code import extract_code, score_code
 
@@ -55,6 +54,14 @@ RIGHT = {
     "fence without a language": fenced(WHOLE, ""),
     "fence with another name of it": fenced(WHOLE, "Py"),
     "tildes": f"~~~python\n{WHOLE}~~~",
+    "tag": f"<reasoning>\nA disc.\n</reasoning>\n<answer>\n{WHOLE}</answer>",
+    "tag on one line": f"<reasoning>x</reasoning><answer>{WHOLE}</answer>",
+    "tag that is never closed": f"The program:\n<answer>\n{WHOLE}",
+    "tag around a completion": f"<answer>\n{BODY}</answer>",
+    "tag around a fence": f"{fenced(WRONG)}\n<answer>\n{fenced(WHOLE)}\n</answer>",
+    "tag after a first attempt": f"<answer>\n{WRONG}</answer>\nBetter:\n<answer>\n{WHOLE}</answer>",
+    "tag that is empty": f"{fenced(WHOLE)}\n<answer>\n</answer>",
+    "tag in a string": f"{WHOLE}\nTAG = '<answer>'\n",
     "fence that is never closed": f"```python\n{WHOLE}",
     "fence that is never closed, and cut": f"```python\n{WHOLE}\nprint(area(",
     "fence in a list": "1. The function:\n" + textwrap.indent(fenced(WHOLE), "   ") + "\n2. Done.",
@@ -167,20 +174,6 @@ def test_a_prefix_that_ends_within_a_line() -> None:
     assert score_code(example("def f(x):", "assert f(1) == 2", "f"), "    return x + 1").correct
 
 
-def test_a_checker_that_fails_is_no_fault_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> None:
-        raise CodeExecutionError("the supervisor did not start")
-
-    monkeypatch.setattr(scoring, "run_program", fail)
-    score = score_code(example(), WHOLE)
-    assert not score.correct and score.unreliable == "the supervisor did not start"
-
-
-def test_refusal_of_the_system_makes_the_verdict_unreliable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "name", "nt")
-    assert "not executed" in str(score_code(example(), WHOLE).unreliable)
-
-
 HOSTILE = [
     "\ud800",
     "```python\n\ud800\n```",
@@ -217,7 +210,12 @@ def test_hostile_text_is_scored(text: str) -> None:
 def test_what_is_parsed_is_bounded(text: str, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
     parse = ast.parse
-    monkeypatch.setattr(scoring.ast, "parse", lambda source: parsed.append(len(source)) or parse(source))
+
+    def counted(source: str) -> ast.Module:
+        parsed.append(len(source))
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", counted)
     for times in (1, 40):
         parsed.clear()
         extract_code(text * times, prefix, "area")

@@ -36,6 +36,12 @@ def example(gold: str = GOLD) -> Example:
         f"<answer>{GOLD}</answer>",
         f"<reasoning>halves</reasoning>\n<answer>\n{GOLD}\n</answer>",
         f"<think>NaX</think>{GOLD}",
+        f"The balanced equation is: {GOLD}\n\nThe product is a salt.",
+        f"{GOLD}\n\nThe result is balanced: 2 Na on each side",
+        f"The balanced equation is {GOLD}, where a half is exchanged.",
+        f"First count halves.\n\n{GOLD}",
+        f"Left: Na = 2\n{GOLD}.",
+        f"The equation is: NaX = NaX\nThe balanced equation is: {GOLD}",
     ],
 )
 def test_gold_in_every_form(text: str) -> None:
@@ -53,6 +59,7 @@ def test_gold_in_every_form(text: str) -> None:
         f"{GOLD}2",
         f"{GOLD} or NaX + Mg = Na + MgX2",
         f"NaX + Mg = Na + MgX2\n{GOLD}\n3NaX + Mg = 3Na + MgX2",
+        f"The balanced equation is: {GOLD}\nThe equation is: NaX = NaX",
         f"The answer is {GOLD} or NaX + Mg = Na + MgX2",
         f"<answer></answer>{GOLD}",
         f"<answer>NaX</answer>\n{GOLD}",
@@ -121,6 +128,11 @@ def test_form_is_the_answer_alone_or_tagged() -> None:
     ("text", "parsed"),
     [
         ("It is NaX", "NaX"),
+        ("The equation is: NaX + Y -> Z\nThe product is: NaX", "NaX"),
+        ("First we count the halves.\n\nNaX", "NaX"),
+        ("The SMILES is: CC(=O)O", "CC(=O)O"),
+        ("The product is C=C.", "C=C"),
+        ("The answer is NaX, where X is a half", "NaX"),
         ("It's NaX.", "NaX"),
         ("The answer is NaX (a salt)", "NaX"),
         ("The answer is NaX, not KX", "NaX"),

@@ -54,6 +54,7 @@ def example(gold: str) -> Example:
         ("#### -5", "-5"),
         ("#### 3 + 4 = 7", "7"),
         (r"\boxed{7} because 3 and 4", "7"),
+        ("The answer is 16, because 3 x 4 = 12", "16"),
         (r"\boxed{7 \text{ apples}} for 3", "7"),
         (r"\boxed{3+4=7} for 3", "7"),
         (r"\boxed{\frac{3}{4}} of 8", "3/4"),

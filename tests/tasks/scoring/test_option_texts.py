@@ -9,6 +9,7 @@ from cl_bench.tasks.scoring.choice import parse_choice, score_choice
 from cl_bench.tasks.scoring.options import LETTERS, Options
 
 CHOICES = ("46.07", "steam", "an increase", "C(=O)N")
+MASSES = ("10", "18 g", "18 kg", "46.07 g/mol")
 LISTED = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, CHOICES, strict=False))
 
 
@@ -19,6 +20,12 @@ LISTED = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, CHOI
         ("Steam.", "B"),
         ("The answer is 46.07.", "A"),
         ("The answer is 46.07 g/mol.", "A"),
+        ("The answer is approximately 46.07", "A"),
+        ("The answer is about 46.07 g/mol.", "A"),
+        ("46.07 g/mol", "A"),
+        ("≈ 46.07 g/mol", "A"),
+        ("46.08 g/mol", None),
+        ("46.07 or 46.08", None),
         ("The answer is 46.07 (A).", "A"),
         ("The answer is **steam**, because it is hot", "B"),
         ("Answer: an increase", "C"),
@@ -106,3 +113,28 @@ def test_a_text_is_a_lenient_reading_only() -> None:
     example = Example("t", "1", ({"role": "user", "content": "q"},), answer="B", choices=CHOICES)
     score = score_choice(example, "<reasoning>hot</reasoning><answer>steam</answer>")
     assert (score.correct, score.parsed, score.format_ok) == (True, "B", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("46.07 g/mol", "D"),
+        ("46.07", "D"),
+        ("The answer is 46.07.", "D"),
+        ("46.07 kg", None),
+        ("10", "A"),
+        ("10 g", "A"),
+        ("18 g", "B"),
+        ("18 kg.", "C"),
+        ("18", None),
+        ("18 mg", None),
+    ],
+)
+def test_a_number_names_its_option_without_a_unit_too(text: str, letter: str | None) -> None:
+    assert parse_choice(text, 4, MASSES) == letter
+
+
+def test_a_tag_holds_a_letter_with_whatever_text_that_is_not_another_options() -> None:
+    assert parse_choice("<answer>B. a lot of it</answer>", 4, CHOICES) == "B"
+    for text in ("B. an increase", "B. is wrong", "B. a lot, (C) a little", "E. a lot", "B. a lot\nC. a little"):
+        assert parse_choice(f"<answer>{text}</answer>", 4, CHOICES) is None

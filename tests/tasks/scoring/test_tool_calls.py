@@ -92,6 +92,47 @@ def test_an_input_that_says_two_things_is_refused(given: str) -> None:
     assert parse_calls(f"Action: getWind\nAction Input: {given}") == [("getWind", None)]
 
 
+WIND = {"name": "getWind", "arguments": {"port": "Lorient"}}
+TIDE = {"name": "getTide", "parameters": {"port": "Brest", "when": {"day": 1}}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>{json.dumps(WIND)}</tool_call><tool_call>{json.dumps(TIDE)}</tool_call>",
+        f"I call:\n<tool_call>\n{json.dumps(TIDE)}\n</tool_call>\n<tool_call>\n{json.dumps(WIND)}\n",
+        f"<tool_call>{json.dumps([TIDE, WIND])}</tool_call>",
+        f"<think>{json.dumps(WIND)}</think>\n{json.dumps([WIND, TIDE])}",
+        f"```json\n{json.dumps([WIND, TIDE], indent=1)}\n```",
+    ],
+)
+def test_native_forms_of_calls_are_right_and_of_another_form(text: str) -> None:
+    score = score_tool_calls(example(TWO), text)
+    assert (score.correct, score.format_ok) == (True, False)
+    assert not score_tool_calls(example(TWO[:1]), text).correct
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        str(WIND),
+        f"<tool_call>{WIND}</tool_call>",
+        json.dumps(WIND | {"id": 1}),
+        json.dumps({"name": "getWind"}),
+        json.dumps({"name": "getWind", "arguments": json.dumps(WIND["arguments"])}),
+        json.dumps([WIND, 1]),
+        f"I call {json.dumps(WIND)}",
+        f"<tool_call>{json.dumps(WIND)}</tool_call><tool_call>more</tool_call>",
+        f"{json.dumps(WIND)} or {json.dumps(TIDE)}",
+        '{"name": "getWind", "arguments": {"port": "Brest", "port": "Lorient"}}',
+        'Action: getWind\nAction Input: {"port": "Lorient"}\n<tool_call>' + json.dumps(TIDE) + "</tool_call>",
+        "[]",
+    ],
+)
+def test_what_only_resembles_a_native_form_is_wrong(text: str) -> None:
+    assert not score_tool_calls(example(TWO[1:]), text).correct
+
+
 def test_words_after_an_input_are_no_second_one() -> None:
     text = 'Action: getWind\nAction Input: {"port": "Lorient"}\nor so I think [sic]'
     assert score_tool_calls(example(TWO[1:]), text).correct

@@ -47,6 +47,13 @@ TRUE = [
     "I have no doubt that it is true.",
     "True\n\nStatement: Stone is soft.\nAnswer: False",
     "Answer: Yes\n\nQuestion: Is stone soft?\nAnswer: No",
+    "Answer: True\n\nIf the leaf were dry, the statement would be false.",
+    "True. The opposite claim is false.",
+    "True. Otherwise it would be false.",
+    "Answer: Yes. Some people say no.",
+    "In a vacuum it would be false. Here it is true.",
+    "The answer would be True",
+    "The converse is false.",
 ]
 FALSE = [
     "No",
@@ -81,12 +88,18 @@ FALSE = [
     "I don't think it is true.",
     "It is often said to be true, but it is actually false.",
     "The answer is True. Wait, no, it's false.",
+    "False. The claim would be true if the leaf were dry.",
+    "The answer is False.\n\nExplanation: The statement would be true if",
+    "False. It would have been true for a stone.",
+    "The claim would be false.",
+    "The opposite is true.",
 ]
 NONE = [
     "",
     "maybe",
     "Maybe yes",
     "It might be true.",
+    "It is true, but it could be false.",
     "It could be false",
     "yes or no",
     "True/False",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +143,12 @@ def test_without_a_declaration_a_configuration_is_the_folder_of_its_name(config:
     ],
 )
 def test_files_of_other_configurations_are_refused_where_nothing_is_declared(names: list[str]) -> None:
-    for attempt in (
-        lambda: split_files(names, {}, "Material", "test", "x"),
-        lambda: config_files(names, {}, "Material", "x"),
-    ):
+    attempts = (partial(split_files, names, {}, "Material", "test"), partial(config_files, names, {}, "Material"))
+    for attempt in attempts:
         with pytest.raises(
             DataError, match="x does not say which of its files are the configuration 'Material'"
         ) as caught:
-            attempt()
+            attempt("x")
         assert "README.md" in caught.value.why and "README.md" in caught.value.hint
 
 

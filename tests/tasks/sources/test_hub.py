@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cl_bench.tasks.sources.editions import Edition
 from cl_bench.tasks.sources.hub import HubTask
 from cl_bench.tasks.sources.locate import DatasetSpec
 from cl_bench.tasks.sources.task_rows import HubSource
-from tests.tasks.sources.rows import Row, science_row, tool_row, write_jsonl
+from tests.tasks.sources.rows import Row, competition_row, science_row, tool_row, write_jsonl
 
 
 def source(kind: str, *files: str, **settings: Any) -> HubSource:
@@ -60,6 +61,13 @@ def test_the_order_of_options_is_a_setting_that_changes_no_id_and_no_side(tmp_pa
         assert [e.id for e in permuted.split(split)] == [e.id for e in published.split(split)]
     assert permuted.identity()["option_order"] == "permuted"
     assert permuted.identity()["data"] != published.identity()["data"]
+
+
+def test_the_version_of_a_library_that_decides_verdicts_is_in_the_identity(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "problems.jsonl", [competition_row(n) for n in range(10)])
+    task = HubTask("math", source("math", "problems.jsonl"), DataOptions("hub", tmp_path))
+    assert task.identity()["packages"] == {"math-verify": version("math-verify")}
+    assert "packages" not in science(tmp_path, [science_row(n) for n in range(10)]).identity()
 
 
 def test_rows_of_one_question_are_on_one_side_unless_the_papers_split_is_asked_for(tmp_path: Path) -> None:
