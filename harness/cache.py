@@ -82,8 +82,8 @@ class EvaluationKey(CacheKey):
     batch_plan: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse identities that are empty: they would match another model's results."""
-        _require_identities(self, ("weights", "tokenizer", "task", "task_version", "rows_hash", "template"))
+        """Refuse empty identities."""
+        require_identities(self, ("weights", "tokenizer", "task", "task_version", "rows_hash", "template"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,12 @@ class RewriteKey(CacheKey):
     stage: str
 
     def __post_init__(self) -> None:
-        """Refuse identities that are empty: they would match another aligner's rewrites."""
-        _require_identities(self, ("aligner", "template", "rows_hash", "scorer"))
+        """Refuse empty identities."""
+        require_identities(self, ("aligner", "template", "rows_hash", "scorer"))
 
 
-def _require_identities(key: CacheKey, names: Sequence[str]) -> None:
+def require_identities(key: CacheKey, names: Sequence[str]) -> None:
+    """Refuse a key whose named identities are empty: it would match another model's results. Raises ``ValueError``."""
     empty = [name for name in names if not getattr(key, name)]
     if empty:
         raise ValueError(f"{type(key).__name__}: {', '.join(empty)} must not be empty")

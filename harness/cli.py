@@ -30,6 +30,8 @@ from cl_bench.harness.cli_options import (
     Offline,
     Output,
     Quiet,
+    RunDevice,
+    RunThreads,
     Threads,
 )
 from cl_bench.harness.cli_score import score
@@ -160,10 +162,8 @@ def resume(
     data_root: DataRoot = None,
     include_path: IncludePath = None,
     offline: Offline = False,
-    device: Annotated[str | None, typer.Option("--device", help="Torch device; by default the run's own.")] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="CPU threads; by default the run's own.")
-    ] = None,
+    device: RunDevice = None,
+    threads: RunThreads = None,
     checkpoint_every: Annotated[
         str | None, typer.Option("--checkpoint-every", help="60s, 200steps or never; by default the run's own.")
     ] = None,

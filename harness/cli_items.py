@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cl_bench.harness.cli_options import AllowCode, DataRoot, IncludePath, Json, Offline, Quiet
+from cl_bench.harness.cli_options import (
+    AllowCode,
+    DataRoot,
+    IncludePath,
+    Json,
+    Offline,
+    Quiet,
+    RunDevice,
+    RunThreads,
+)
 from cl_bench.harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,10 +70,8 @@ def recover(
     data_root: DataRoot = None,
     include_path: IncludePath = None,
     offline: Offline = False,
-    device: Annotated[str | None, typer.Option("--device", help="Torch device; by default the run's own.")] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="CPU threads; by default the run's own.")
-    ] = None,
+    device: RunDevice = None,
+    threads: RunThreads = None,
     allow_code: AllowCode = None,
     quiet: Quiet = False,
     json: Json = False,

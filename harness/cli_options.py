@@ -28,6 +28,8 @@ IncludePath = Annotated[
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Never reach for the network.")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.")]
+RunDevice = Annotated[str | None, typer.Option("--device", help="Torch device; by default the run's own.")]
+RunThreads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; by default the run's own.")]
 Device = Annotated[str, typer.Option("--device", help="Torch device.")]
 CheckpointEvery = Annotated[
     str, typer.Option("--checkpoint-every", help='Checkpoints within a stage: "60s", "200steps" or "never".')

@@ -107,14 +107,28 @@ def check_new_id(row: Mapping[str, Any], number: int, seen: dict[Any, int], wher
         raise DataError(f"{where} {number}, field `id`: {row['id']!r} was used in {where.split()[-1]} {first} already")
 
 
+def value_at(row: Mapping[str, Any], name: str) -> Any:
+    """The value of a column; ``outer.inner`` is a field inside another, unless a column has that very name.
+
+    Raises:
+        KeyError: The row has no such column.
+    """
+    value: Any = row
+    for part in [name] if name in row else name.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise KeyError(name)
+        value = value[part]
+    return value
+
+
 def check_row(row: Mapping[str, Any], fields: Mapping[str, str], where: str) -> None:
     """Check that a row has the fields, each of its type. Raises DataError that names ``where`` and the field."""
     for name, type_name in {**({"id": "str or int"} if "id" in row else {}), **fields}.items():
-        value: Any = row
-        for part in [name] if name in row else name.split("."):
-            if not isinstance(value, Mapping) or part not in value:
-                raise DataError(f"{where}, field `{name}`: missing", hint=f"every row needs {', '.join(fields)}")
-            value = value[part]
+        try:
+            value = value_at(row, name)
+        except KeyError as error:
+            hint = f"every row needs {', '.join(fields)}"
+            raise DataError(f"{where}, field `{name}`: missing", hint=hint) from error
         # bool is an int in Python, but true is no number in a data file.
         if not isinstance(value, JSON_TYPES[type_name]) or (isinstance(value, bool) and type_name != "bool"):
             raise DataError(f"{where}, field `{name}`: not a {type_name}", f"it is a {type(value).__name__}")

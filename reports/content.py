@@ -9,7 +9,7 @@ from typing import Any
 from cl_bench.harness.files import read_json
 from cl_bench.harness.measure.contamination_scores import clean_metrics
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Column, ColumnKind, Matrix
-from cl_bench.harness.measure.run_metrics import METRICS_VERSION, run_metrics
+from cl_bench.harness.measure.run_metrics import current_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, method_label
 from cl_bench.harness.spec import RunSpec
@@ -101,9 +101,7 @@ def _step(spec: RunSpec) -> str:
 
 def metrics_of(view: RunView) -> Mapping[str, Any]:
     """``metrics.json``, or the same from the matrix where it is absent or older; ``clean``: some on clean items."""
-    clean = clean_metrics(view.directory)
-    current = view.metrics.get("schema_version") == METRICS_VERSION
-    found = view.metrics if current else run_metrics(view.matrix, learned_columns(view.spec))
+    clean, found = clean_metrics(view.directory), current_metrics(view)
     return {**found, "clean": clean} if clean else found
 
 

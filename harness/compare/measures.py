@@ -10,7 +10,7 @@ from typing import Any, Literal
 from cl_bench.harness.files import read_object
 from cl_bench.harness.measure.metrics import intransigence, joint_scores, measure
 from cl_bench.harness.measure.run_cost import run_cost
-from cl_bench.harness.measure.run_metrics import METRICS_VERSION, run_metrics
+from cl_bench.harness.measure.run_metrics import current_metrics
 from cl_bench.harness.measure.scores import Measure, Scores
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import SHIFT, RunView
@@ -93,13 +93,6 @@ class RunMeasures:
     measures: Mapping[str, Measure]
     parts: Mapping[str, float]
     metrics: Mapping[str, Any]
-
-
-def current_metrics(view: RunView) -> Mapping[str, Any]:
-    """The run's ``metrics.json``, or the same from its matrix where it is absent or written by an earlier version."""
-    if view.metrics.get("schema_version") == METRICS_VERSION:
-        return view.metrics
-    return run_metrics(view.matrix, learned_columns(view.spec))
 
 
 def measures_of(view: RunView, joint: RunView | None) -> RunMeasures:

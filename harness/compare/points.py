@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.compare.measures import current_metrics, shift_of
+from cl_bench.harness.compare.measures import shift_of
 from cl_bench.harness.files import canonical_json
 from cl_bench.harness.measure.matrix import BASE_ROW, Column, Matrix
+from cl_bench.harness.measure.run_metrics import current_metrics
 from cl_bench.harness.measure.scores import Measure
 from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.run_directory import RunView

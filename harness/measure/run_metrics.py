@@ -15,6 +15,8 @@ from cl_bench.harness.measure.null_forgetting import (
 )
 from cl_bench.harness.measure.scores import Measure, Scores, UndefinedMetricError
 from cl_bench.harness.measure.statistics.power import detectable_change
+from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.run_directory import RunView
 
 METRICS_VERSION = 2
 NEEDS_JOINT = "it takes a run of joint training to compare with: see cl-bench compare"
@@ -37,6 +39,13 @@ def run_metrics(matrix: Matrix, learned: Mapping[str, Sequence[str]]) -> dict[st
         "stages": {row: _to_json(_of_row(scores, adjusted, row, left_out)) for row in rows},
         "tasks": {task: _to_json(_of_task(scores, task)) for task in _sequence_tasks(scores)},
     }
+
+
+def current_metrics(view: RunView) -> Mapping[str, Any]:
+    """The run's ``metrics.json``, or the same from its matrix where it is absent or written by an earlier version."""
+    if view.metrics.get("schema_version") == METRICS_VERSION:
+        return view.metrics
+    return run_metrics(view.matrix, learned_columns(view.spec))
 
 
 def _of_run(scores: Scores, adjusted: Scores, left_out: str) -> dict[str, Measure]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cl_bench.harness.errors import DataError
+from cl_bench.harness.jsonl import value_at
 from cl_bench.tasks.base import Message
 from cl_bench.tasks.corpora.entries import AnswerSource, Corpus
 from cl_bench.tasks.scoring.choice import LETTERS
 from cl_bench.tasks.scoring.reading import last_boxed
-from cl_bench.tasks.sources.fields import value_at
 from cl_bench.tasks.sources.mathematics import without_calculator_marks, without_thousands_commas
 from cl_bench.tasks.sources.reading import DroppedRowError, lettered
 

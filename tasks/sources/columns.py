@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cl_bench.harness.jsonl import value_at
 from cl_bench.tasks.base import Example
 from cl_bench.tasks.scoring.options import LETTERS
-from cl_bench.tasks.sources.fields import value_at
 from cl_bench.tasks.sources.reading import DroppedRowError, Reading, Row, lettered, row_id, worked_answer
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from cl_bench.harness.jsonl import value_at
 from cl_bench.tasks.base import Example, Score
 from cl_bench.tasks.scoring.choice import score_choice
 from cl_bench.tasks.scoring.options import LETTERS
-from cl_bench.tasks.sources.fields import value_at
 from cl_bench.tasks.sources.reading import (
     DroppedRowError,
     OtherKindError,

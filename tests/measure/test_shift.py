@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.measure.shift import divergence as shift
-from cl_bench.harness.measure.shift.weights import matrix_change, state_drift, weight_drift
+from cl_bench.harness.measure.shift.weights import matrix_change, weight_drift
 from cl_bench.harness.models.chat_model import ChatModel
 
 GOLDEN = [json.loads(path.read_text()) for path in sorted((Path(__file__).parents[1] / "golden").glob("shift_drift_*"))]
@@ -65,14 +65,6 @@ def test_no_change_has_no_drift_and_no_rank() -> None:
     weights = torch.randn(3, 4)
     assert weight_drift([(weights, weights)])["l2"] == 0
     assert set(matrix_change(weights, weights).values()) == {0.0}
-
-
-def test_drift_of_states_counts_tied_weights_once() -> None:
-    anchor, current = torch.zeros(2) + 3, torch.zeros(2) + 4
-    drift = state_drift(
-        {"embed": anchor, "head": anchor, "steps": torch.tensor(3)}, {"embed": current, "head": current}
-    )
-    assert drift["l2"] == pytest.approx(math.sqrt(2))
 
 
 def test_logits_of_half_precision_are_compared_in_fp32() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cl_bench.harness.cache import Cache, CacheKey
+from cl_bench.harness.cache import Cache, CacheKey, require_identities
 from cl_bench.harness.context import BACKEND, backend_version, sampler_for
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import GenerationSettings, Prompt
@@ -50,9 +50,8 @@ class AnswersKey(CacheKey):
     batch_plan: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse identities that are empty: they would match another model's answers."""
-        if not (self.weights and self.tokenizer and self.prompts):
-            raise ValueError("weights, tokenizer and prompts of an AnswersKey must not be empty")
+        """Refuse empty identities."""
+        require_identities(self, ("weights", "tokenizer", "prompts"))
 
 
 class Answers:

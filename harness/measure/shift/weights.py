@@ -72,17 +72,6 @@ def matrix_change(anchor: Tensor, current: Tensor, tolerance: float = TOLERANCE)
     }
 
 
-def state_drift(anchor: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, float]:
-    """``weight_drift`` of two state dicts, over the names that both have; tied weights (one storage) once."""
-    seen: set[int] = set()
-    pairs = []
-    for name, before in anchor.items():
-        if name in current and before.is_floating_point() and before.data_ptr() not in seen:
-            seen.add(before.data_ptr())
-            pairs.append((before, current[name]))
-    return weight_drift(pairs)
-
-
 def weight_records(anchor: torch.nn.Module, current: torch.nn.Module, against: Against) -> list[Record]:
     """Relative L2, cosine, share changed, spectral norm and ranks of the change, over all weights and by layer.
 
