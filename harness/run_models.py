@@ -19,6 +19,7 @@ class RunModels:
     def __init__(self, store: Store, device: str) -> None:
         """Use a run's directory and a torch device."""
         self._store, self._device = store, device
+        self._fingerprints: dict[int, tuple[str, str]] = {}
 
     def base(self) -> ChatModel:
         """The untouched model, from its own files.
@@ -29,10 +30,12 @@ class RunModels:
         spec = self._store.spec.model
         return self._loaded(verified_folder(spec))
 
-    def base_fingerprint(self) -> tuple[str, str]:
-        """Hashes of the untouched model's weights and of its tokenizer."""
-        folder = verified_folder(self._store.spec.model)
-        return weights_fingerprint(folder), tokenizer_fingerprint(folder)
+    def fingerprint(self, index: int) -> tuple[str, str]:
+        """Hashes of weights and tokenizer of the model as it was after a stage (0: untouched), from its files."""
+        if index not in self._fingerprints:
+            folder = verified_folder(self._store.spec.model) if index == 0 else self._checkpoint(index)
+            self._fingerprints[index] = weights_fingerprint(folder), tokenizer_fingerprint(folder)
+        return self._fingerprints[index]
 
     def after_stage(self, index: int, frozen: bool = False) -> ChatModel:
         """A new copy of the model as it was after a stage (0: untouched).
@@ -42,19 +45,19 @@ class RunModels:
         """
         from cl_bench.harness.models.load import freeze
 
-        if index == 0:
-            model = self.base()
-        else:
-            name = planned_stages(self._store.spec)[index - 1][0]
-            folder = self._store.stage_dir(index, name) / CHECKPOINT
-            if not folder.is_dir():
-                raise StoreError(
-                    f"{folder} is gone",
-                    why="the stage after it trains on from these weights (--keep-checkpoints last removes older ones)",
-                    hint=f"remove {folder.parent} and every stage after it, then resume the run",
-                )
-            model = self._loaded(folder)
+        model = self.base() if index == 0 else self._loaded(self._checkpoint(index))
         return freeze(model) if frozen else model
+
+    def _checkpoint(self, index: int) -> Path:
+        name = planned_stages(self._store.spec)[index - 1][0]
+        folder = self._store.stage_dir(index, name) / CHECKPOINT
+        if not folder.is_dir():
+            raise StoreError(
+                f"{folder} is gone",
+                why="the stage after it trains on from these weights (--keep-checkpoints last removes older ones)",
+                hint=f"remove {folder.parent} and every stage after it, then resume the run",
+            )
+        return folder
 
     def _loaded(self, folder: Path) -> ChatModel:
         from cl_bench.harness.models.load import load_folder

@@ -128,7 +128,7 @@ class _Run:
         self.matrix = Matrix(self.evaluator.columns())
         sets = PromptSets(self.spec, self.evaluator.task_columns, items, options, self._stage_rows)
         learned = list(learned_columns(self.spec).values())
-        self.shift = ShiftMeter(self.spec, learned, sets, self._responses, self.cache, self.models.base_fingerprint)
+        self.shift = ShiftMeter(self.spec, learned, sets, self._responses, self.cache, self.models.fingerprint)
 
     def carry_out(self) -> RunResult:
         state: State = "failed"
@@ -164,7 +164,7 @@ class _Run:
         model = self.models.base()
         self.manifest.prompts(model)
         with self._phase(BASE_ROW, "evaluate"):
-            self._evaluate(0, BASE_ROW, model, self.models.base_fingerprint())
+            self._evaluate(0, BASE_ROW, model, self.models.fingerprint(0))
         self.store.write_json(self._in_stage(0, BASE_ROW, "model.json"), self.spec.model.model_dump(mode="json"))
         self.store.finish_stage(0, BASE_ROW)
         self.store.write_json(MATRIX, self.matrix.to_json(), schema="matrix")
@@ -228,7 +228,7 @@ class _Run:
         self._keep_stage(index, name, stage, student, adaptation, seconds, context)
         save_state(self.store.stage_dir(index, name), _STATE, components.states())
         with self._phase(name, "evaluate"):
-            self._evaluate(index, name, student)
+            self._evaluate(index, name, student, self.models.fingerprint(index))
         with self._phase(name, "shift"):
             self._shift(index, name, student, context.ledger.trained)
         self.store.finish_stage(index, name)
@@ -263,7 +263,7 @@ class _Run:
             self.store.write_jsonl(self._in_stage(index, name, "data/generated.jsonl"), context.ledger)
         self.models.save(student, self.store.stage_dir(index, name) / CHECKPOINT)
 
-    def _evaluate(self, index: int, name: str, model: ChatModel, fingerprint: tuple[str, str] | None = None) -> None:
+    def _evaluate(self, index: int, name: str, model: ChatModel, fingerprint: tuple[str, str]) -> None:
         results = self.evaluator.evaluate(model, self.progress, fingerprint)
         for column, result in results.items():
             self._write_cell(self._in_stage(index, name, f"eval/{column}"), result)

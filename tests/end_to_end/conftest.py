@@ -1,5 +1,8 @@
 """Runs the command line as a user does, in a temporary folder, with one cache for all end-to-end tests.
 
+The cache keeps the untouched model's results from call to call and nothing of trained models: what is compared between
+two runs was computed by both.
+
 Most tests call it in this process, which saves the imports of the training libraries; what is about processes (kills,
 signals, equality across processes) starts some.
 """
@@ -7,6 +10,7 @@ signals, equality across processes) starts some.
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +19,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from cl_bench.harness.models.by_name import find_model
+from cl_bench.harness.models.fingerprint import weights_fingerprint
 
 SMALL = ["--model", "lab-s", "--threads", "1", "--limit", "24"]
 """The smallest lab model on few rows: seconds, not minutes."""
@@ -38,6 +45,17 @@ def call(*arguments: str, cwd: Path) -> Done:
     return subprocess.CompletedProcess(list(arguments), code, out.getvalue(), err.getvalue())
 
 
+def forget_trained(cache: Path) -> None:
+    """Remove every result of a model other than the small lab model from a cache."""
+    kept = weights_fingerprint(Path(find_model("lab-s", offline=True).source))
+    for kind in ("evaluations", "answers"):
+        for entry in cache.glob(f"{kind}/*/*.jsonl"):
+            with entry.open(encoding="utf-8") as lines:
+                weights = json.loads(next(lines))["key"]["weights"]
+            if weights != kept:
+                entry.unlink()
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cache that all end-to-end tests share."""
@@ -48,7 +66,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cli(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """``cl-bench`` in this process."""
     monkeypatch.setenv("CL_BENCH_CACHE", str(cache))
-    return call
+
+    def start(*arguments: str, cwd: Path) -> Done:
+        forget_trained(cache)
+        return call(*arguments, cwd=cwd)
+
+    return start
 
 
 @pytest.fixture()
@@ -57,6 +80,7 @@ def process(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("CL_BENCH_CACHE", str(cache))
 
     def start(*arguments: str, cwd: Path) -> Done:
+        forget_trained(cache)
         # An explicit environment: readline, which pytest loads, leaves a COLUMNS of its own in the inherited one.
         return subprocess.run(
             [*_MODULE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=280, env=dict(os.environ)
@@ -72,6 +96,7 @@ def background(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+        forget_trained(cache)
         pipe = subprocess.PIPE
         begun = subprocess.Popen([*_MODULE, *arguments], cwd=cwd, stdout=pipe, stderr=pipe, text=True)
         started.append(begun)

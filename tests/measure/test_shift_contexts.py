@@ -255,12 +255,12 @@ def no_sampler(*_: Any) -> Any:
 
 def test_the_untouched_models_answers_come_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, cache = tiny_model(0), Cache(tmp_path)
-    drawn = Answers(spec_of(), cache, lambda: ("w", "t")).of_base(model, [prompts(model)])
+    drawn = Answers(spec_of(), cache, lambda _: ("w", "t")).of_base(model, [prompts(model)])
     monkeypatch.setattr(answers_module, "sampler_for", no_sampler)
-    again = Answers(spec_of(), cache, lambda: ("w", "t"))
+    again = Answers(spec_of(), cache, lambda _: ("w", "t"))
     assert again.of_base(model, [prompts(model)]) == drawn
     with pytest.raises(AssertionError, match="nothing should"):
-        Answers(spec_of(), cache, lambda: ("other", "t")).of_base(model, [prompts(model)])
+        Answers(spec_of(), cache, lambda _: ("other", "t")).of_base(model, [prompts(model)])
     with pytest.raises(AssertionError, match="nothing should"):
         again.of_base(model, [prompts(model, longest=5)])
 

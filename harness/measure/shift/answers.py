@@ -1,4 +1,4 @@
-"""Answers at temperature 1 to the fixed prompts: drawn once, the untouched model's kept in the cache."""
+"""Answers at temperature 1 to the fixed prompts: drawn once for the same weights, and kept in the cache."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Completions = tuple[tuple[int, ...], ...]
 """Completion ids by prompt, in a set's order; empty where a prompt leaves no room for an answer."""
-Fingerprint = Callable[[], tuple[str, str]]
-"""Gives the hashes of the untouched model's weights and of its tokenizer."""
+Fingerprint = Callable[[int], tuple[str, str]]
+"""Gives the hashes of weights and tokenizer of the model after a stage (0: the untouched model)."""
 _KIND = "answers"
 
 
@@ -58,10 +58,9 @@ class Answers:
     """Draws answers for one run: temperature 1, no top-p, no top-k, seeds that do not depend on the run's."""
 
     def __init__(self, spec: RunSpec, cache: Cache | None, fingerprint: Fingerprint | None) -> None:
-        """Answers of the untouched model go to the cache, and come from it, where both are given."""
+        """Answers go to the cache, and come from it, where both are given."""
         self._spec, self._cache, self._fingerprint = spec, cache, fingerprint
         self._base: dict[str, Completions] = {}
-        self._hashes: tuple[str, str] | None = None
 
     def draw(self, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
         """The model's answers by the sets' keys, in one pass.
@@ -82,36 +81,35 @@ class Answers:
 
     def of_base(self, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
         """The untouched model's answers, drawn or read once."""
-        missing = [one for one in sets if one.key not in self._base and not self._read(one, model)]
-        if missing:
-            drawn = self.draw(model, missing)
-            self._base |= drawn
-            for one in missing:
-                self._keep(one, model, drawn[one.key])
+        self._base |= self.after_stage(0, model, [one for one in sets if one.key not in self._base])
         return {one.key: self._base[one.key] for one in sets}
 
-    def _read(self, found: PromptSet, model: ChatModel) -> bool:
-        key = self._key(found, model)
+    def after_stage(self, index: int, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
+        """The answers of the model after a stage by the sets' keys, from the cache where the same weights gave them."""
+        keys = {one.key: self._key(one, index, model) for one in sets}
+        found = {one.key: stored for one in sets if (stored := self._read(one, keys[one.key])) is not None}
+        missing = [one for one in sets if one.key not in found]
+        drawn = self.draw(model, missing) if missing else {}
+        for name, completions in drawn.items():
+            if self._cache is not None and (key := keys[name]) is not None:
+                self._cache.put_json(_KIND, key, completions)
+        return found | drawn
+
+    def _read(self, one: PromptSet, key: AnswersKey | None) -> Completions | None:
         stored = self._cache.get_json(_KIND, key) if self._cache is not None and key is not None else None
-        if not isinstance(stored, list) or len(stored) != len(found.prompts):
-            return False
-        self._base[found.key] = tuple(tuple(ids) for ids in stored)
-        return True
+        if not isinstance(stored, list) or len(stored) != len(one.prompts):
+            return None
+        return tuple(tuple(ids) for ids in stored)
 
-    def _keep(self, found: PromptSet, model: ChatModel, drawn: Completions) -> None:
-        key = self._key(found, model)
-        if self._cache is not None and key is not None:
-            self._cache.put_json(_KIND, key, drawn)
-
-    def _key(self, found: PromptSet, model: ChatModel) -> AnswersKey | None:
+    def _key(self, one: PromptSet, index: int, model: ChatModel) -> AnswersKey | None:
         if self._fingerprint is None or self._cache is None:
             return None
-        self._hashes = self._hashes or self._fingerprint()
+        weights, tokenizer = self._fingerprint(index)
         return AnswersKey(
-            weights=self._hashes[0],
-            tokenizer=self._hashes[1],
-            prompts=content_hash([[prompt.ids, prompt.longest, _seed(prompt)] for prompt in found.prompts]),
-            generation={"temperature": 1.0, "end": model.end_id},
+            weights=weights,
+            tokenizer=tokenizer,
+            prompts=content_hash([[prompt.ids, prompt.longest, _seed(prompt)] for prompt in one.prompts]),
+            generation={"temperature": 1.0, "ends": sorted(model.end_ids)},
             dtype=self._spec.precision.generation,
             backend=BACKEND,
             backend_version=backend_version(str(model.model.device)),

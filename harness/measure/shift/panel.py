@@ -27,9 +27,9 @@ _SHORTEST_SPECIAL = 3
 class ShiftMeter:
     """Measures one run's stages.
 
-    Of each model: one sampling pass (the untouched model's answers come from the cache where they are there), and one
-    forward pass over the answers that concern it. The answers to the next stage's prompts are drawn with a stage's own,
-    so that the next stage has them from the model it started from; a resumed run draws the same anew.
+    Of each model: one sampling pass (none where the cache has the answers of the same weights), and one forward pass
+    over the answers that concern it. The answers to the next stage's prompts are drawn with a stage's own, so that the
+    next stage has them from the model it started from; a resumed run draws the same anew.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class ShiftMeter:
             learned: Columns that each stage trains on, in order.
             sets: The prompts.
             responses: The stored answers of a row by column, by its place in the run (0: the untouched model).
-            cache: Where the untouched model's answers are kept, or None.
-            fingerprint: Gives the hashes of the untouched model's weights and tokenizer; None keeps nothing.
+            cache: Where answers are kept, or None.
+            fingerprint: Gives the hashes of weights and tokenizer of the model after a stage; None keeps nothing.
         """
         self._learned, self._sets, self._responses = [tuple(names) for names in learned], sets, responses
         self._answers = Answers(spec, cache, fingerprint)
@@ -99,13 +99,13 @@ class ShiftMeter:
         asked = list(sets)
         if index < len(self._learned):
             asked += [self._sets.new_task(model, self._learned[index]), self._sets.training(model, index + 1)]
-        return self._answers.draw(model, list({one.key: one for one in asked}.values()))
+        return self._answers.after_stage(index, model, list({one.key: one for one in asked}.values()))
 
     def _previous(self, index: int, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
         """The previous model's answers: those drawn after its own stage, where this process drew them."""
         known = self._latest[1] if self._latest[0] == index - 1 else {}
         missing = [one for one in sets if one.key not in known]
-        return {**known, **(self._answers.draw(model, missing) if missing else {})}
+        return {**known, **self._answers.after_stage(index - 1, model, missing)}
 
     def _text_records(self, index: int, model: ChatModel) -> list[Record]:
         after = self._responses(index)
