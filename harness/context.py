@@ -11,8 +11,10 @@ from cl_bench.harness.cache import Cache
 from cl_bench.harness.errors import ModelError
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import Sampler
+from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.models.fingerprint import memory_fingerprint
 from cl_bench.harness.models.safetensors_header import stored_parameters
 from cl_bench.harness.seeds import row_seed
 from cl_bench.harness.spec import ModelSpec, RunSpec
@@ -28,12 +30,30 @@ def backend_version(device: str) -> str:
     return " ".join([*versions, platform.machine(), device.split(":")[0]])
 
 
-def sampler_for(model: ChatModel, precision: Precision) -> Sampler:
-    """The sampler of a run around a model."""
+def sampler_for(
+    model: ChatModel, precision: Precision, batches: BatchLedger | None = None, weights: str | None = None
+) -> Sampler:
+    """The sampler of a run around a model.
+
+    Args:
+        model: The model.
+        precision: Numeric formats of the run.
+        batches: Where finished batches are kept, or None.
+        weights: Hash of the model's weights, which stay as they are; None keeps nothing.
+    """
     from cl_bench.harness.generation.local import LocalSampler
     from cl_bench.harness.models.precision import autocast_dtype
 
-    return LocalSampler(model, autocast_dtype(precision.generation))
+    kept = None
+    if batches is not None and weights is not None:
+        kept = batches.of(
+            weights=weights,
+            ends=sorted(model.end_ids),
+            dtype=precision.generation,
+            backend=BACKEND,
+            backend_version=backend_version(str(model.model.device)),
+        )
+    return LocalSampler(model, autocast_dtype(precision.generation), kept)
 
 
 class RunContext(Context):
@@ -51,6 +71,7 @@ class RunContext(Context):
         progress: Progress,
         scratch: Path,
         modifiers: Sequence[Modifier],
+        batches: BatchLedger | None = None,
         after_step: Callable[[int], None] | None = None,
     ) -> None:
         """Build for one stage.
@@ -66,13 +87,14 @@ class RunContext(Context):
             progress: What the user sees.
             scratch: A folder that is removed after the stage.
             modifiers: The run's modifiers.
+            batches: Where finished batches of fixed models are kept, or None.
             after_step: Called after every optimizer step.
         """
         self.seed, self.precision = spec.seed, spec.precision
         self.scratch, self.cache, self.progress = scratch, cache, progress
         self.checkpoints, self.modifiers, self.ledger = checkpoints, modifiers, Ledger()
         self.backend, self.backend_version = BACKEND, backend_version(device)
-        self._spec, self._stage, self._device = spec, stage, device
+        self._spec, self._stage, self._device, self._batches = spec, stage, device, batches
         self._previous, self._original, self._after_step = previous, original, after_step
         self._aligner: ChatModel | None = None
 
@@ -106,9 +128,10 @@ class RunContext(Context):
         """A frozen copy of the checkpoint of the stage before."""
         return self._previous()
 
-    def sampler(self, model: ChatModel) -> Sampler:
-        """The run's sampler around a model."""
-        return sampler_for(model, self.precision)
+    def sampler(self, model: ChatModel, fixed: bool = False) -> Sampler:
+        """The run's sampler around a model; with ``fixed`` its finished batches survive the process."""
+        weights = memory_fingerprint(model.model) if fixed and self._batches is not None else None
+        return sampler_for(model, self.precision, self._batches, weights)
 
     def row_seed(self, purpose: str, example_id: str, visit: int = 0, rollout: int = 0) -> int:
         """Seed of one sampled row's generator."""

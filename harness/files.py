@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import hashlib
 import json
 import math
@@ -187,11 +189,38 @@ def read_jsonl(path: Path) -> Iterator[Any]:
                 raise StoreError(f"{path}, line {number} is not valid JSON", str(error)) from error
 
 
-def append_line(path: Path, value: Any) -> None:
-    """Append one JSON line to a log in a single write."""
+def append_line(path: Path, value: Any) -> int:
+    """Append one JSON line to a log; a write that fails leaves the file as it was.
+
+    Returns:
+        Where the line begins, in bytes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n")
+    line = (json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n").encode()
+    with path.open("ab", buffering=0) as stream:
+        place = stream.tell()
+        try:
+            written = stream.write(line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                stream.truncate(place)
+            raise
+    return place
+
+
+def cut_tail(path: Path) -> None:
+    """Remove from the end of a log what a crash left of its last lines; nothing where there is no log."""
+    if not path.is_file():
+        return
+    with path.open("rb+") as stream:
+        end = 0
+        for line in stream:
+            if not line.endswith(b"\n"):
+                break
+            end += len(line)
+        stream.truncate(end)
 
 
 def publish_folder(source: Path, target: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.measure.collapse import shares, signs_of_collapse
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Matrix
 from cl_bench.harness.measure.run_cost import evaluation_cost
@@ -30,7 +31,9 @@ class RunRows:
         self._learned = learned_columns(store.spec)
         self.matrix = Matrix(evaluator.columns())
 
-    def evaluate(self, index: int, name: str, model: ChatModel, fingerprint: tuple[str, str]) -> None:
+    def evaluate(
+        self, index: int, name: str, model: ChatModel, fingerprint: tuple[str, str], batches: BatchLedger
+    ) -> None:
         """Measure a row and write it.
 
         Args:
@@ -38,8 +41,9 @@ class RunRows:
             name: The row.
             model: The model after the stage.
             fingerprint: Hashes of its weights and tokenizer.
+            batches: Where finished batches are kept until the stage counts.
         """
-        results = self._evaluator.evaluate(model, self._progress, fingerprint)
+        results = self._evaluator.evaluate(model, self._progress, fingerprint, batches)
         folder = stage_folder(index, name)
         for column, result in results.items():
             self._write_cell(f"{folder}/eval/{column}", result)

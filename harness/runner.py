@@ -153,7 +153,7 @@ class _Run:
         model = self.models.base()
         self.manifest.prompts(model)
         with self._phase(BASE_ROW, "evaluate"):
-            rows.evaluate(0, BASE_ROW, model, self.models.fingerprint(0))
+            rows.evaluate(0, BASE_ROW, model, self.models.fingerprint(0), self.store.batches(0, BASE_ROW))
         document = self.spec.model.model_dump(mode="json")
         self.store.write_json(f"{stage_folder(0, BASE_ROW)}/model.json", document)
         self.store.finish_stage(0, BASE_ROW)

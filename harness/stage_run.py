@@ -81,6 +81,7 @@ class StageRun:
         self._work, self._index, self._name = work, index, name
         self._store, self._spec = work.store, work.store.spec
         self._folder = stage_folder(index, name)
+        self._batches = work.store.batches(index, name)
         self._stage = make_stage(self._spec, index, name, parts, work.tasks)
 
     def carry_out(self, student: ChatModel) -> None:
@@ -95,7 +96,7 @@ class StageRun:
         save_state(self._store.stage_dir(self._index, self._name), _STATE, components.states())
         models = self._work.models
         with self._work.phase(self._name, "evaluate"):
-            self._work.rows.evaluate(self._index, self._name, student, models.fingerprint(self._index))
+            self._work.rows.evaluate(self._index, self._name, student, models.fingerprint(self._index), self._batches)
         with self._work.phase(self._name, "shift"):
             self._measure_shift(student, context)
         self._store.finish_stage(self._index, self._name)
@@ -135,6 +136,7 @@ class StageRun:
             progress=work.progress,
             scratch=scratch,
             modifiers=components.modifiers,
+            batches=self._batches,
             after_step=lambda step: self._within(student, step),
         )
 
@@ -160,5 +162,5 @@ class StageRun:
         models, index = self._work.models, self._index
         base = models.after_stage(0, frozen=True)
         previous = base if index == 1 else models.after_stage(index - 1, frozen=True)
-        shift = self._work.shift.measure(index, base, previous, student, context.ledger.trained)
+        shift = self._work.shift.measure(index, base, previous, student, context.ledger.trained, self._batches)
         self._store.write_json(f"{self._folder}/{SHIFT}", shift, schema="shift")

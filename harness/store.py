@@ -14,7 +14,9 @@ from cl_bench.harness import files, run_directory
 from cl_bench.harness.distributed import is_main_process
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
+from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.run_directory import (
+    BATCHES,
     CHECKPOINT,
     DONE,
     MID,
@@ -106,6 +108,9 @@ class Store:
             stream.flush()
             if is_main_process():
                 files.remove_temporaries(self.directory)
+                for done in self.directory.glob(f"{STAGES}/*/{DONE}"):
+                    _drop_unfinished(done.parent)
+                files.cut_tail(self.directory / run_directory.EVENTS)
             yield
 
     def path(self, relative: str | Path) -> Path:
@@ -202,10 +207,10 @@ class Store:
             return
         folder = self.stage_dir(index, name)
         files.remove_temporaries(folder)
-        hashes = files.hash_tree(folder, skip=(MID, DONE))
+        hashes = files.hash_tree(folder, skip=(MID, BATCHES, DONE))
         files.flush_tree(folder)
         files.write_json(folder / DONE, _done(hashes))
-        shutil.rmtree(folder / MID, ignore_errors=True)
+        _drop_unfinished(folder)
 
     def reset_stage(self, index: int, name: str, keep_mid: bool = True) -> None:
         """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints and evaluations within it stay.
@@ -219,7 +224,7 @@ class Store:
         for path in folder.iterdir() if is_main_process() else ():
             if path.is_dir() and not (keep_mid and path.name in (MID, WITHIN)):
                 shutil.rmtree(path)
-            elif path.is_file():
+            elif path.is_file() and path.name != BATCHES:
                 path.unlink()
 
     def drop_checkpoint(self, index: int, name: str) -> None:
@@ -232,12 +237,22 @@ class Store:
         files.write_json(folder / DONE, {**_done(kept), "dropped": [CHECKPOINT]})
         shutil.rmtree(folder / CHECKPOINT)
 
+    def batches(self, index: int, name: str) -> BatchLedger:
+        """Finished batches of a stage's generation and evaluation; ``finish_stage`` removes them."""
+        return BatchLedger(self.directory / run_directory.stage_folder(index, name) / BATCHES)
+
     def mid_checkpoints(
         self, index: int, name: str, every_seconds: float | None, every_steps: int | None
     ) -> StageCheckpointFolder:
         """Checkpoints within a stage; ``finish_stage`` removes them."""
         folder = self.directory / run_directory.stage_folder(index, name) / MID
         return StageCheckpointFolder(folder, every_seconds, every_steps)
+
+
+def _drop_unfinished(folder: Path) -> None:
+    """Remove what a finished stage needs no more."""
+    shutil.rmtree(folder / MID, ignore_errors=True)
+    (folder / BATCHES).unlink(missing_ok=True)
 
 
 def _done(hashes: Mapping[str, str]) -> dict[str, Any]:

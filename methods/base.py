@@ -215,8 +215,14 @@ class Context(ABC):
         """The model as it was when this stage began."""
 
     @abstractmethod
-    def sampler(self, model: ChatModel) -> Sampler:
-        """A sampler around a model."""
+    def sampler(self, model: ChatModel, fixed: bool = False) -> Sampler:
+        """A sampler around a model.
+
+        Args:
+            model: The model.
+            fixed: Its weights stay as they are while the sampler is used (an aligner, a student before its training):
+                finished batches are kept, and a run that is killed does not draw them again.
+        """
 
     @abstractmethod
     def row_seed(self, purpose: str, example_id: str, visit: int = 0, rollout: int = 0) -> int:

@@ -182,7 +182,7 @@ class TinyContext(Context):
         """A frozen copy of the model registered as the stage's beginning, or of the original."""
         return self.original() if self._task_start is None else _frozen_copy(self._task_start)
 
-    def sampler(self, model: ChatModel) -> Sampler:
+    def sampler(self, model: ChatModel, fixed: bool = False) -> Sampler:
         """The local sampler."""
         return LocalSampler(model)
 

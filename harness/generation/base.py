@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from cl_bench.harness.generation.batches import KeptBatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Sampler(ABC):
     """
 
     context_length: int
+    kept: KeptBatches | None = None
+    """Where finished batches of this model are kept, or None."""
 
     @abstractmethod
     def generate(self, prompts: Sequence[Prompt], settings: GenerationSettings) -> list[Completion]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,6 +18,9 @@ from cl_bench.harness.seeds import row_uniforms
 if TYPE_CHECKING:
     from transformers import DynamicCache
 
+    from cl_bench.harness.generation.batches import KeptBatches
+
+_KIND = "completions"
 _SLACK = 16
 """Tokens decoded beyond the bytes of the longest stop string: special tokens are no text."""
 _COMPACT_BELOW = 0.75
@@ -44,13 +47,15 @@ class LocalSampler(Sampler):
     dropped; rows with equal prompts share one prefill.
     """
 
-    def __init__(self, model: ChatModel, autocast: torch.dtype | None = None) -> None:
+    def __init__(self, model: ChatModel, autocast: torch.dtype | None = None, kept: KeptBatches | None = None) -> None:
         """Wrap a model.
 
         Args:
             model: The model; its train/eval mode is restored after each call.
             autocast: Compute format of the forward passes; None is the weights' own (fp32).
+            kept: Where finished batches come from, and go to; None for a model whose weights change.
         """
+        self.kept = kept
         self._chat = model
         self._ends = model.end_ids
         self._autocast = autocast
@@ -70,8 +75,22 @@ class LocalSampler(Sampler):
         order = sorted(rows, key=lambda r: (len(r.prompt.ids), r.prompt.ids, r.index))
         with _inference(self._chat.model, self._autocast):
             for start in range(0, len(order), settings.batch_size):
-                self._decode(order[start : start + settings.batch_size], settings)
+                self._batch(order[start : start + settings.batch_size], settings)
         return [self._finish(row, settings) for row in rows]
+
+    def _batch(self, rows: list[_Row], settings: GenerationSettings) -> None:
+        """Decode a batch, or take it over from an earlier process."""
+        if self.kept is None:
+            return self._decode(rows, settings)
+        asked = [asdict(settings), [[row.prompt.ids, row.prompt.seed] for row in rows]]
+        stored = self.kept.get(_KIND, asked)
+        if stored is None:
+            self._decode(rows, settings)
+            self.kept.put(_KIND, asked, [[row.ids, row.logprobs, row.ended] for row in rows])
+            return None
+        for row, (ids, logprobs, ended) in zip(rows, stored, strict=True):
+            row.ids, row.logprobs, row.ended = ids, logprobs, ended
+        return None
 
     def _decode(self, rows: list[_Row], settings: GenerationSettings) -> None:
         device = self._chat.model.device

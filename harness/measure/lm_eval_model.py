@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.generation.base import Completion, GenerationSettings, Prompt, Sampler
-from cl_bench.harness.measure.loglikelihood import loglikelihoods
+from cl_bench.harness.measure.loglikelihood import ContinuationScore, loglikelihoods
 from cl_bench.tasks.scoring.reading import without_thoughts
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ class SamplerLM:
         """Log-probability of each continuation and whether greedy decoding gives it."""
         pairs = [self._pair(*request.args[:2]) for request in requests]
         fits = [len(context) + len(continuation) <= self.max_length for context, continuation in pairs]
-        scores = iter(
-            loglikelihoods(self.chat, [pair for pair, fit in zip(pairs, fits, strict=True) if fit], self.batch_size)
-        )
+        scores = iter(self._scores([pair for pair, fit in zip(pairs, fits, strict=True) if fit]))
         results: list[tuple[float, bool]] = []
         for request, (context, continuation), fit in zip(requests, pairs, fits, strict=True):
             if fit:
@@ -141,8 +139,11 @@ class SamplerLM:
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[Any, list[int], list[int]]], **_: Any
     ) -> list[tuple[float, bool]]:
-        scores = loglikelihoods(self.chat, [(context, rest) for _, context, rest in requests], self.batch_size)
+        scores = self._scores([(context, rest) for _, context, rest in requests])
         return [(score.logprob, score.is_greedy) for score in scores]
+
+    def _scores(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[ContinuationScore]:
+        return loglikelihoods(self.chat, pairs, self.batch_size, self.sampler.kept)
 
     def _pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         if context:
@@ -165,7 +166,7 @@ class SamplerLM:
                 context_len=1,
             )
             pairs = [make_disjoint_window(window) for window in windows]
-            totals.append(sum(score.logprob for score in loglikelihoods(self.chat, pairs, self.batch_size)))
+            totals.append(sum(score.logprob for score in self._scores(pairs)))
         return totals
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = True) -> list[str]:

@@ -12,9 +12,11 @@ from cl_bench.harness.errors import UsageError
 from cl_bench.methods.training.forward import head_of
 
 if TYPE_CHECKING:
+    from cl_bench.harness.generation.batches import KeptBatches
     from cl_bench.harness.models.chat_model import ChatModel
 
 TokenIds = Sequence[int]
+_KIND = "log-likelihoods"
 
 
 class ContinuationScore(NamedTuple):
@@ -44,7 +46,10 @@ class _Row:
 
 
 def loglikelihoods(
-    model: ChatModel, requests: Sequence[tuple[TokenIds, TokenIds]], batch_size: int = 64
+    model: ChatModel,
+    requests: Sequence[tuple[TokenIds, TokenIds]],
+    batch_size: int = 64,
+    kept: KeptBatches | None = None,
 ) -> list[ContinuationScore]:
     """Score continuations under a model.
 
@@ -55,6 +60,7 @@ def loglikelihoods(
         model: The model; its training mode is left as it is, so call it in evaluation mode.
         requests: Pairs of context ids (at least one) and continuation ids.
         batch_size: Continuations in one forward pass. Batches are a pure function of the requests and this number.
+        kept: Where finished batches come from, and go to, or None.
 
     Returns:
         One score per request, in order. An empty continuation scores 0 and counts as greedy.
@@ -74,9 +80,23 @@ def loglikelihoods(
     rows = sorted(_rows(requests, batch_size), key=lambda row: (len(row.tokens), row.requests))
     scores: list[ContinuationScore] = [ContinuationScore(0.0, True, ())] * len(requests)
     for batch in _batches(rows, batch_size):
-        for index, score in _score_batch(model, batch):
+        found = _kept_batch(model, batch, kept)
+        for index, score in zip((index for row in batch for index in row.requests), found, strict=True):
             scores[index] = score
     return scores
+
+
+def _kept_batch(model: ChatModel, batch: Sequence[_Row], kept: KeptBatches | None) -> list[ContinuationScore]:
+    """A batch's scores, computed or taken over from an earlier process."""
+    if kept is None:
+        return _score_batch(model, batch)
+    asked = [[row.tokens, row.positions, row.branches, row.sources, row.targets] for row in batch]
+    stored = kept.get(_KIND, asked)
+    if stored is None:
+        scores = _score_batch(model, batch)
+        kept.put(_KIND, asked, [[score.is_greedy, score.per_token] for score in scores])
+        return scores
+    return [ContinuationScore(sum(per_token), greedy, tuple(per_token)) for greedy, per_token in stored]
 
 
 def _rows(requests: Sequence[tuple[TokenIds, TokenIds]], batch_size: int) -> list[_Row]:
@@ -130,7 +150,7 @@ def _batches(rows: Sequence[_Row], batch_size: int) -> list[list[_Row]]:
 
 
 @torch.inference_mode()
-def _score_batch(model: ChatModel, rows: Sequence[_Row]) -> list[tuple[int, ContinuationScore]]:
+def _score_batch(model: ChatModel, rows: Sequence[_Row]) -> list[ContinuationScore]:
     network: Any = model.model
     network = network.get_base_model() if hasattr(network, "get_base_model") else network
     device = next(network.parameters()).device
@@ -149,14 +169,13 @@ def _score_batch(model: ChatModel, rows: Sequence[_Row]) -> list[tuple[int, Cont
     chosen = logits.gather(-1, wanted[:, None]).squeeze(-1) - logits.logsumexp(-1)
     greedy = (logits.argmax(-1) == wanted).tolist()
     values = chosen.tolist()
-    scores: list[tuple[int, ContinuationScore]] = []
+    scores: list[ContinuationScore] = []
     start = 0
-    for row in rows:
-        for request, target in zip(row.requests, row.targets, strict=True):
-            end = start + len(target)
-            per_token = tuple(values[start:end])
-            scores.append((request, ContinuationScore(sum(per_token), all(greedy[start:end]), per_token)))
-            start = end
+    for target in (target for row in rows for target in row.targets):
+        end = start + len(target)
+        per_token = tuple(values[start:end])
+        scores.append(ContinuationScore(sum(per_token), all(greedy[start:end]), per_token))
+        start = end
     return scores
 
 

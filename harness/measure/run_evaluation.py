@@ -10,6 +10,7 @@ from cl_bench.harness.cache import Cache, EvaluationKey, rows_hash
 from cl_bench.harness.context import BACKEND, backend_version, sampler_for
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import GenerationSettings, Sampler
+from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.measure.contamination import Item
 from cl_bench.harness.measure.contamination_documents import document_item
 from cl_bench.harness.measure.evaluation import (
@@ -86,7 +87,11 @@ class RunEvaluator:
         return own | self._suite_items
 
     def evaluate(
-        self, model: ChatModel, progress: Progress, fingerprint: tuple[str, str] | None = None
+        self,
+        model: ChatModel,
+        progress: Progress,
+        fingerprint: tuple[str, str] | None = None,
+        batches: BatchLedger | None = None,
     ) -> dict[str, TaskResult]:
         """Results by column.
 
@@ -94,6 +99,7 @@ class RunEvaluator:
             model: The model; evaluation leaves no trace in it.
             progress: Advanced once a column.
             fingerprint: Hashes of the weights and of the tokenizer where cells may come from, and go to, the cache.
+            batches: Where finished batches are kept for a process that takes over, or None; needs ``fingerprint``.
         """
         keys = self._keys(fingerprint, model) if fingerprint else {}
         results: dict[str, TaskResult] = {}
@@ -101,7 +107,7 @@ class RunEvaluator:
             stored = self._cache.get_json(_KIND, key)
             if stored is not None:
                 results[name] = TaskResult(**stored)
-        sampler = sampler_for(model, self._spec.precision)
+        sampler = sampler_for(model, self._spec.precision, batches, content_hash(fingerprint) if fingerprint else None)
         progress.advance(len(self.task_columns) - len(missing := self._missing(results)))
         for settings, items in decoded_together(missing, self._spec):
             results |= self._decoded(model, sampler, settings, items)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -34,6 +38,17 @@ def tokenizer_fingerprint(folder: Path) -> str:
 def model_fingerprint(folder: Path) -> str:
     """SHA-256 over weights, configuration and tokenizer of a model folder."""
     return hashlib.sha256((weights_fingerprint(folder) + tokenizer_fingerprint(folder)).encode()).hexdigest()
+
+
+def memory_fingerprint(network: torch.nn.Module) -> str:
+    """SHA-256 over names, types, shapes and bytes of a network's parameters and buffers as they are now."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def _hash(files: list[Path]) -> str:

@@ -137,7 +137,7 @@ def in_turn(columns: Sequence[Sequence[Example]], count: int) -> list[Example]:
 def answered(examples: Sequence[Example], context: Context, max_completion_length: int) -> list[Example]:
     """The examples with what the untouched model answers; those that do not fit or are cut are left out."""
     base, how = context.original(), rollouts(max_completion_length, 1.0, context)
-    sampler = context.sampler(base)
+    sampler = context.sampler(base, fixed=True)
     asked = [(example, base.prompt_ids(example.messages)) for example in examples]
     fitting = [(example, ids) for example, ids in asked if sampler.fits(len(ids), how)]
     prompts = [Prompt(ids, context.row_seed("pseudo-replay", example.id)) for example, ids in fitting]

@@ -95,7 +95,7 @@ class _Rewriter:
     def __init__(self, stage: Stage, context: Context, settings: RewriteSettings) -> None:
         self._stage, self._context, self._settings = stage, context, settings
         self._aligner: ChatModel = context.aligner()
-        self._sampler: Sampler = context.sampler(self._aligner)
+        self._sampler: Sampler = context.sampler(self._aligner, fixed=True)
 
     def rewrite(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
         rows = {example.key: _empty(example) for example in examples}

@@ -63,7 +63,7 @@ def _ask(
     writer: ChatModel,
     settings: SelfTrainingSettings,
 ) -> None:
-    sampler = context.sampler(writer)
+    sampler = context.sampler(writer, fixed=True)
     asked: list[tuple[Example, Prompt]] = []
     for example, chat in zip(examples, messages, strict=True):
         ids = writer.prompt_ids(chat)

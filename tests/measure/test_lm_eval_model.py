@@ -88,9 +88,9 @@ def test_rolling_windows_cover_every_token_once(tiny_model: ChatModel) -> None:
     scored: list[int] = []
     original = loglikelihoods
 
-    def counting(model: ChatModel, pairs: Any, batch_size: int) -> Any:
+    def counting(model: ChatModel, pairs: Any, *rest: Any) -> Any:
         scored.extend(len(continuation) for _, continuation in pairs)
-        return original(model, pairs, batch_size)
+        return original(model, pairs, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cl_bench.harness.measure.lm_eval_model.loglikelihoods", counting)

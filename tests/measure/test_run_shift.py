@@ -187,9 +187,9 @@ def test_one_sampling_pass_a_stage_and_none_of_the_untouched_model_when_cached(
     drawn: list[ChatModel] = []
     real = sampler_for
 
-    def spy(model: ChatModel, precision: Precision) -> Any:
+    def spy(model: ChatModel, precision: Precision, *kept: Any) -> Any:
         drawn.append(model)
-        return real(model, precision)
+        return real(model, precision, *kept)
 
     monkeypatch.setattr(answers_module, "sampler_for", spy)
     for expected in ([first, base, second, base], []):

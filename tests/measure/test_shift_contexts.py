@@ -187,7 +187,7 @@ def test_answers_have_temperature_one_and_a_seed_that_is_not_the_runs(monkeypatc
     seen: list[Any] = []
     real = sampler_for
 
-    def spy(model: ChatModel, precision: Precision) -> Any:
+    def spy(model: ChatModel, precision: Precision, *_: Any) -> Any:
         sampler = real(model, precision)
         generate = sampler.generate
 
@@ -214,7 +214,7 @@ def test_sets_share_batches_only_where_rows_do_not_influence_each_other(
 ) -> None:
     seen: list[int] = []
 
-    def counting(model: ChatModel, chosen: Precision) -> Any:
+    def counting(model: ChatModel, chosen: Precision, *_: Any) -> Any:
         sampler = sampler_for(model, chosen)
         generate = sampler.generate
 

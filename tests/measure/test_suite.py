@@ -238,7 +238,7 @@ def test_every_prompt_of_the_fourteen_begins_once(
     contexts: list[list[int]] = []
 
     def scored(
-        _: ChatModel, requests: Sequence[tuple[Sequence[int], Sequence[int]]], __: int
+        _: ChatModel, requests: Sequence[tuple[Sequence[int], Sequence[int]]], *__: object
     ) -> list[ContinuationScore]:
         contexts.extend([*context, *rest] for context, rest in requests)
         return [ContinuationScore(-1.0, False, ())] * len(requests)

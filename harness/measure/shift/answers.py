@@ -10,6 +10,7 @@ from cl_bench.harness.cache import Cache, CacheKey, require_identities
 from cl_bench.harness.context import BACKEND, backend_version, sampler_for
 from cl_bench.harness.files import content_hash
 from cl_bench.harness.generation.base import GenerationSettings, Prompt
+from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.measure.evaluation import no_trace
 from cl_bench.harness.measure.shift.contexts import PromptSet, ShiftPrompt
 from cl_bench.harness.seeds import row_seed
@@ -62,13 +63,21 @@ class Answers:
         self._spec, self._cache, self._fingerprint = spec, cache, fingerprint
         self._base: dict[str, Completions] = {}
 
-    def draw(self, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
+    def draw(
+        self,
+        model: ChatModel,
+        sets: Sequence[PromptSet],
+        batches: BatchLedger | None = None,
+        weights: str | None = None,
+    ) -> dict[str, Completions]:
         """The model's answers by the sets' keys, in one pass.
+
+        Finished batches are kept where a ledger and the hash of the model's weights are given.
 
         In fp32 a row's tokens do not depend on its neighbours, so all sets share batches; in other formats they do, and
         each set is decoded alone, so that its answers are the same whatever else is asked.
         """
-        sampler = sampler_for(model, self._spec.precision)
+        sampler = sampler_for(model, self._spec.precision, batches, weights)
         found: dict[str, dict[ShiftPrompt, tuple[int, ...]]] = {one.key: {} for one in sets}
         for longest, keys, prompts in self._together(sets):
             settings = self._settings(longest)
@@ -79,17 +88,22 @@ class Answers:
                 found[key] |= {prompt: completion.ids for prompt, completion in zip(asked, drawn, strict=True)}
         return {one.key: tuple(found[one.key].get(prompt, ()) for prompt in one.prompts) for one in sets}
 
-    def of_base(self, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
+    def of_base(
+        self, model: ChatModel, sets: Sequence[PromptSet], batches: BatchLedger | None = None
+    ) -> dict[str, Completions]:
         """The untouched model's answers, drawn or read once."""
-        self._base |= self.after_stage(0, model, [one for one in sets if one.key not in self._base])
+        self._base |= self.after_stage(0, model, [one for one in sets if one.key not in self._base], batches)
         return {one.key: self._base[one.key] for one in sets}
 
-    def after_stage(self, index: int, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
+    def after_stage(
+        self, index: int, model: ChatModel, sets: Sequence[PromptSet], batches: BatchLedger | None = None
+    ) -> dict[str, Completions]:
         """The answers of the model after a stage by the sets' keys, from the cache where the same weights gave them."""
         keys = {one.key: self._key(one, index, model) for one in sets}
         found = {one.key: stored for one in sets if (stored := self._read(one, keys[one.key])) is not None}
         missing = [one for one in sets if one.key not in found]
-        drawn = self.draw(model, missing) if missing else {}
+        weights = content_hash(self._fingerprint(index)) if self._fingerprint is not None else None
+        drawn = self.draw(model, missing, batches, weights) if missing else {}
         for name, completions in drawn.items():
             if self._cache is not None and (key := keys[name]) is not None:
                 self._cache.put_json(_KIND, key, completions)

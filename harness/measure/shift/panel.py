@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cl_bench.harness.cache import Cache
+from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.measure.shift.answers import Answers, Completions, Fingerprint
 from cl_bench.harness.measure.shift.artefacts import artefact_records
 from cl_bench.harness.measure.shift.contexts import LONGEST_ANSWER, PromptSet, PromptSets, as_plain
@@ -62,6 +63,7 @@ class ShiftMeter:
         previous: ChatModel,
         current: ChatModel,
         trained: Sequence[TrainedRow] = (),
+        batches: BatchLedger | None = None,
     ) -> dict[str, Any]:
         """Content of ``shift.json``; leaves no trace in the models.
 
@@ -71,15 +73,16 @@ class ShiftMeter:
             previous: The model before the stage; the base in the first.
             current: The model after the stage.
             trained: A sample of what the stage trained on; empty where the method kept none.
+            batches: Where finished batches are kept for a process that takes over, or None.
         """
         new, general = self._sets.new_task(base, self._learned[index - 1]), self._sets.general(base)
         training = self._sets.training(base, index)
         sets = [new, general, training]
-        drawn = self._current(index, current, [new, general])
+        drawn = self._current(index, current, [new, general], batches)
         models = {"base": base, CURRENT: current}
-        answers = {"base": self._answers.of_base(base, sets), CURRENT: drawn}
+        answers = {"base": self._answers.of_base(base, sets, batches), CURRENT: drawn}
         if index > 1:
-            models["previous"], answers["previous"] = previous, self._previous(index, previous, sets)
+            models["previous"], answers["previous"] = previous, self._previous(index, previous, sets, batches)
         self._latest = index, drawn
         earlier: dict[Against, str] = {BASE: "base", PREVIOUS: "base" if index == 1 else "previous"}
         readers = [
@@ -94,18 +97,22 @@ class ShiftMeter:
         ]
         return document(records, [new, general, training])
 
-    def _current(self, index: int, model: ChatModel, sets: list[PromptSet]) -> dict[str, Completions]:
+    def _current(
+        self, index: int, model: ChatModel, sets: list[PromptSet], batches: BatchLedger | None
+    ) -> dict[str, Completions]:
         """The model's answers to this stage's prompts, drawn together with those that the next stage needs."""
         asked = list(sets)
         if index < len(self._learned):
             asked += [self._sets.new_task(model, self._learned[index]), self._sets.training(model, index + 1)]
-        return self._answers.after_stage(index, model, list({one.key: one for one in asked}.values()))
+        return self._answers.after_stage(index, model, list({one.key: one for one in asked}.values()), batches)
 
-    def _previous(self, index: int, model: ChatModel, sets: Sequence[PromptSet]) -> dict[str, Completions]:
+    def _previous(
+        self, index: int, model: ChatModel, sets: Sequence[PromptSet], batches: BatchLedger | None
+    ) -> dict[str, Completions]:
         """The previous model's answers: those drawn after its own stage, where this process drew them."""
         known = self._latest[1] if self._latest[0] == index - 1 else {}
         missing = [one for one in sets if one.key not in known]
-        return {**known, **self._answers.after_stage(index - 1, model, missing)}
+        return {**known, **self._answers.after_stage(index - 1, model, missing, batches)}
 
     def _text_records(self, index: int, model: ChatModel) -> list[Record]:
         after = self._responses(index)
