@@ -29,6 +29,8 @@ COST = "cost.json"
 EVALUATION_COST = "eval/tokens.json"
 CONTAMINATION = "contamination.json"
 MID = "mid"
+ADAPTED = "adapted.json"
+"""Hashes of what training left, of a stage that is not measured yet."""
 BATCHES = "batches.jsonl"
 """Finished batches of a stage that goes on."""
 STAGES = "stages"
@@ -88,20 +90,21 @@ def read_spec(directory: Path) -> RunSpec:
     return spec
 
 
-def verify_stage(folder: Path, weights: bool = True) -> bool:
+def verify_stage(folder: Path, weights: bool = True, record: str = DONE) -> bool:
     """Whether a stage is finished and intact.
 
     Args:
         folder: The stage's folder.
         weights: Verify the checkpoint too.
+        record: The file with the hashes: ``done.json``, or ``adapted.json`` of a stage that was trained.
 
     Returns:
-        False where the stage has no ``done.json``; True where it has one and every file has its recorded hash.
+        False where the stage has no such file; True where it has one and every file has its recorded hash.
 
     Raises:
         StoreError: A file of a finished stage is missing or changed; it is named.
     """
-    path = folder / DONE
+    path = folder / record
     if not path.is_file():
         return False
     hashes = read_object(path).get("files")

@@ -169,11 +169,9 @@ class _Run:
                 student = None
                 continue
             self._refuse_orphans(index, name)
-            # After a resume the weights come from the checkpoint; both are fp32, so they are the same bits.
-            student = student or self.models.after_stage(index - 1)
-            self.manifest.prompts(student)
             try:
-                StageRun(self.work, index, name, parts).carry_out(student)
+                student = StageRun(self.work, index, name, parts).carry_out(partial(self._start, index, student))
+                self.manifest.prompts(student)
             except DivergedError as error:
                 self.work.rows.diverged(index, str(error.what))
                 self.store.event("diverged", stage=name, reason=str(error.what))
@@ -182,6 +180,13 @@ class _Run:
                 self.store.drop_checkpoint(index - 1, stages[index - 2][0])
             self._write_matrix()
         return "done"
+
+    def _start(self, index: int, student: ChatModel | None) -> ChatModel:
+        """The student before a stage."""
+        # After a resume the weights come from the checkpoint; both are fp32, so they are the same bits.
+        model = student or self.models.after_stage(index - 1)
+        self.manifest.prompts(model)
+        return model
 
     def _refuse_orphans(self, index: int, name: str) -> None:
         """A finished stage whose predecessor is trained anew would not come from the weights that stand before it."""

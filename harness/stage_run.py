@@ -27,9 +27,11 @@ from cl_bench.harness.stage_data import make_stage, training_rows
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.harness.store import Store
 from cl_bench.methods.base import Adaptation, Progress, Stage
+from cl_bench.methods.training.trained import trained_row
 from cl_bench.tasks.base import Task
 
 _STATE = "state"
+_TRAINED = "data/trained.jsonl"
 
 Phase = Callable[[str, str], AbstractContextManager[None]]
 """Opens a phase of a stage, by the stage's name and the phase's."""
@@ -84,22 +86,32 @@ class StageRun:
         self._batches = work.store.batches(index, name)
         self._stage = make_stage(self._spec, index, name, parts, work.tasks)
 
-    def carry_out(self, student: ChatModel) -> None:
-        """Train, evaluate and finish; the student is changed in place.
+    def carry_out(self, start: Callable[[], ChatModel]) -> ChatModel:
+        """Train, evaluate and finish; what an earlier process has done of it is taken over.
+
+        Args:
+            start: Gives the student as the stage before left it; it is changed in place.
+
+        Returns:
+            The student after the stage.
 
         Raises:
             DivergedError: Loss or weights became non-finite.
         """
-        self._store.reset_stage(self._index, self._name)
-        components = self._components()
-        context = self._adapt(student, components)
-        save_state(self._store.stage_dir(self._index, self._name), _STATE, components.states())
-        models = self._work.models
-        with self._work.phase(self._name, "evaluate"):
-            self._work.rows.evaluate(self._index, self._name, student, models.fingerprint(self._index), self._batches)
-        with self._work.phase(self._name, "shift"):
-            self._measure_shift(student, context)
-        self._store.finish_stage(self._index, self._name)
+        index, name, models = self._index, self._name, self._work.models
+        if self._store.stage_adapted(index, name):
+            self._store.reset_measurements(index, name)
+            student = models.after_stage(index)
+        else:
+            self._store.reset_stage(index, name)
+            student = start()
+            self._adapt(student)
+        with self._work.phase(name, "evaluate"):
+            self._work.rows.evaluate(index, name, student, models.fingerprint(index), self._batches)
+        with self._work.phase(name, "shift"):
+            self._measure_shift(student)
+        self._store.finish_stage(index, name)
+        return student
 
     def _components(self) -> Components:
         """Fresh method and modifiers with the state that the stage before left on disk."""
@@ -109,7 +121,8 @@ class StageRun:
         previous = planned_stages(self._spec)[index - 2][0]
         return Components.of(self._spec, registry, load_state(self._store.stage_dir(index - 1, previous), _STATE))
 
-    def _adapt(self, student: ChatModel, components: Components) -> RunContext:
+    def _adapt(self, student: ChatModel) -> None:
+        components = self._components()
         scratch = Path(tempfile.mkdtemp(prefix="cl-bench-"))
         context = self._context(student, components, scratch)
         began = time.monotonic()
@@ -119,7 +132,8 @@ class StageRun:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         self._keep(stage, student, adaptation, time.monotonic() - began, context)
-        return context
+        save_state(self._store.stage_dir(self._index, self._name), _STATE, components.states())
+        self._store.mark_adapted(self._index, self._name)
 
     def _context(self, student: ChatModel, components: Components, scratch: Path) -> RunContext:
         work, execution, index, name = self._work, self._work.execution, self._index, self._name
@@ -156,11 +170,13 @@ class StageRun:
         self._store.write_json(f"{self._folder}/data/rows.json", [example.id for example in stage.examples])
         if len(context.ledger):
             self._store.write_jsonl(f"{self._folder}/data/generated.jsonl", context.ledger)
+        self._store.write_jsonl(f"{self._folder}/{_TRAINED}", context.ledger.trained)
         self._work.models.save(student, self._store.stage_dir(self._index, self._name) / CHECKPOINT)
 
-    def _measure_shift(self, student: ChatModel, context: RunContext) -> None:
+    def _measure_shift(self, student: ChatModel) -> None:
         models, index = self._work.models, self._index
         base = models.after_stage(0, frozen=True)
         previous = base if index == 1 else models.after_stage(index - 1, frozen=True)
-        shift = self._work.shift.measure(index, base, previous, student, context.ledger.trained, self._batches)
+        trained = [trained_row(row) for row in self._store.read_jsonl(f"{self._folder}/{_TRAINED}")]
+        shift = self._work.shift.measure(index, base, previous, student, trained, self._batches)
         self._store.write_json(f"{self._folder}/{SHIFT}", shift, schema="shift")

@@ -16,6 +16,7 @@ from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.generation.batches import BatchLedger
 from cl_bench.harness.run_directory import (
+    ADAPTED,
     BATCHES,
     CHECKPOINT,
     DONE,
@@ -207,10 +208,38 @@ class Store:
             return
         folder = self.stage_dir(index, name)
         files.remove_temporaries(folder)
-        hashes = files.hash_tree(folder, skip=(MID, BATCHES, DONE))
+        hashes = files.hash_tree(folder, skip=(MID, BATCHES, ADAPTED, DONE))
         files.flush_tree(folder)
         files.write_json(folder / DONE, _done(hashes))
         _drop_unfinished(folder)
+
+    def stage_adapted(self, index: int, name: str) -> bool:
+        """Whether the stage is trained, with all that training left; its measurements may be missing.
+
+        Raises:
+            StoreError: A file that training left is missing or changed; it is named.
+        """
+        folder = self.directory / run_directory.stage_folder(index, name)
+        return run_directory.verify_stage(folder, record=ADAPTED)
+
+    def mark_adapted(self, index: int, name: str) -> None:
+        """Have what training left on the disk, hash it into ``adapted.json``, and drop the checkpoints on the way."""
+        if not is_main_process():
+            return
+        folder = self.stage_dir(index, name)
+        files.remove_temporaries(folder)
+        files.flush_tree(folder)
+        files.write_json(folder / ADAPTED, _done(files.hash_tree(folder, skip=(MID, WITHIN, BATCHES))))
+        shutil.rmtree(folder / MID, ignore_errors=True)
+
+    def reset_measurements(self, index: int, name: str) -> None:
+        """Remove from a trained stage all that is not of its training; finished batches stay."""
+        folder = self.stage_dir(index, name)
+        kept = {*files.read_json(folder / ADAPTED)["files"], ADAPTED, BATCHES}
+        for path in folder.rglob("*") if is_main_process() else ():
+            relative = path.relative_to(folder)
+            if path.is_file() and relative.as_posix() not in kept and relative.parts[0] != WITHIN:
+                path.unlink()
 
     def reset_stage(self, index: int, name: str, keep_mid: bool = True) -> None:
         """Remove what an unfinished stage left; with ``keep_mid`` its checkpoints and evaluations within it stay.
@@ -252,7 +281,8 @@ class Store:
 def _drop_unfinished(folder: Path) -> None:
     """Remove what a finished stage needs no more."""
     shutil.rmtree(folder / MID, ignore_errors=True)
-    (folder / BATCHES).unlink(missing_ok=True)
+    for name in (BATCHES, ADAPTED):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _done(hashes: Mapping[str, str]) -> dict[str, Any]:

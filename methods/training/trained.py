@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cl_bench.methods.training.mixin import TrainingSession
@@ -30,6 +30,13 @@ class TrainedRow:
     prompt_ids: tuple[int, ...]
     completion_ids: tuple[int, ...]
     on_policy: bool = False
+
+
+def trained_row(row: Mapping[str, Any]) -> TrainedRow:
+    """A row from its JSON object."""
+    return TrainedRow(
+        row["example_id"], tuple(row["prompt_ids"]), tuple(row["completion_ids"]), on_policy=row["on_policy"]
+    )
 
 
 def sample_order(example_id: str) -> bytes:
