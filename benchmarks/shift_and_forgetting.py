@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -20,8 +21,9 @@ import yaml
 from cl_bench.harness.compare.comparison import Comparison, compare_runs
 from cl_bench.harness.files import write_bytes
 from cl_bench.harness.run_directory import load_run
-from cl_bench.reports.compare import markdown
+from cl_bench.reports.compare import grids
 from cl_bench.reports.compare_plots import figures
+from cl_bench.reports.content import Grid
 from cl_bench.reports.items import recovery_grids
 from cl_bench.reports.report import grid_lines
 
@@ -43,7 +45,8 @@ Printed by `benchmarks/shift_and_forgetting.py`: `{model}`, every method on each
 `benchmarks/methods_on_lab.py` chose on dev rows, for every method from the same trials by the same rule.
 
 These are numbers of a small generated world and one model: they say whether shift and forgetting went together here. A
-correlation is no cause, and says nothing about other models. [comparing.md](comparing.md) explains every table.
+correlation is no cause, and says nothing about other models. [comparing.md](comparing.md) and [items.md](items.md)
+explain every table; recovery was probed on the first seed of `science`, last row.
 """
 
 
@@ -89,25 +92,50 @@ def run_all(rates: Mapping[str, float], output: Path, processes: int) -> None:
         list(pool.map(called, [["recover", str(place), "--quiet"] for place in missing]))
 
 
-def recovered(output: Path) -> list[str]:
-    """The recovery tables of every method's first seed."""
-    parts = ["## What of the forgotten comes back", "First seed of `science`, last row. See [items.md](items.md)."]
+def recovered(output: Path) -> Grid:
+    """What the probes brought back after the last row, of every method's first seed; all columns together."""
+    found: list[Grid] = []
+    rows = []
     for place in sorted((output / "runs" / PROBED).glob("*/*-s0-*")):
         for grid in recovery_grids(load_run(place)):
-            parts += [f"### {place.parent.name}: {grid.title}", *grid_lines(grid)]
-    return parts
+            found.append(grid)
+            rows += [(place.parent.name, *row[1:]) for row in grid.rows[-1:]]
+    notes = tuple(note for note in (found[0].notes[:2] if found else ()))
+    return Grid(
+        "What of the forgotten comes back", ("method", *found[0].header[1:]) if found else (), tuple(rows), notes
+    )
 
 
 def page(comparison: Comparison, output: Path) -> str:
-    """The page; figures are written beside it."""
-    drawn = {f"shift-and-forgetting-{name}": data for name, data in figures(comparison).items()}
+    """The page, what it is about first; figures are written beside it."""
+    places = sorted(range(len(comparison.panels)), key=lambda place: comparison.panels[place].sequence != PROBED)
+    comparison = replace(
+        comparison,
+        panels=tuple(comparison.panels[place] for place in places),
+        differences=tuple(comparison.differences[place] for place in places),
+    )
+    drawn = figures(comparison)
     for name, data in drawn.items():
-        write_bytes(FIGURES / name, data)
-    shown = {name.removesuffix(".png").replace("-", " "): f"figures/{name}" for name in drawn}
-    head = INTRODUCTION.format(model=MODEL, limit=LIMIT, evaluated=EVALUATED, seeds=SEEDS)
-    # The comparison's own page has a title of its own.
-    body = markdown(comparison, shown).partition("\n")[2].strip()
-    return "\n\n".join([head.strip(), body, *recovered(output)]) + "\n"
+        write_bytes(FIGURES / f"shift-and-forgetting-{name}", data)
+    *panels, relations = grids(comparison, bold="**")
+    probed = [grid for grid in panels if PROBED in grid.title]
+    alone = [grid for grid in panels if grid not in probed]
+    head = INTRODUCTION.format(model=MODEL, limit=LIMIT, evaluated=EVALUATED, seeds=SEEDS).strip()
+    parts = [head, *section(relations), *(image(name) for name in drawn if name.startswith("shift-"))]
+    parts += [line for grid in (*probed, recovered(output)) for line in section(grid)]
+    parts += [image(name) for name in drawn if not name.startswith("shift-")]
+    return "\n\n".join([*parts, *(line for grid in alone for line in section(grid))]) + "\n"
+
+
+def section(grid: Grid) -> list[str]:
+    """A table under its title."""
+    return [f"## {grid.title}", *grid_lines(grid)]
+
+
+def image(name: str) -> str:
+    """A figure of the page."""
+    shown = name.removesuffix(".png").replace("-", " ")
+    return f"![{shown}](figures/shift-and-forgetting-{name})"
 
 
 def main() -> None:

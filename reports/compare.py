@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cl_bench.harness.compare.comparison import Comparison
 from cl_bench.harness.compare.differences import Differences
@@ -19,6 +20,21 @@ from cl_bench.reports.tables import page
 
 _TITLE = "Comparison of runs"
 _MARK = " *"
+_METHODS_LEGEND = (
+    f"Mean [95 % t interval over seeds] from {SMALLEST_SEEDS} seeds on; with fewer, mean (each seed, where they "
+    "differ). In percent; shift in nats per token.",
+    *(f"{info.label}: {info.definition}." for info in MEASURES.values()),
+)
+_DIFFERENCES_LEGEND = (
+    "p of the paired t test, adjusted over the table (Holm). A claim needs "
+    f"{SMALLEST_SEEDS} paired seeds and p below .05; detectable: what these seeds find with a power of 80 %."
+)
+_COSTS_LEGEND = (
+    "Means over seeds. Operations in FLOP, P for 1e15: 2 N a token of a forward pass, 6 N of training.",
+    *(f"{info.label}: {info.definition}." for info in COSTS.values()),
+)
+_LEGENDS = frozenset((*_METHODS_LEGEND, _DIFFERENCES_LEGEND, *_COSTS_LEGEND))
+"""Notes that are the same below the tables of every panel."""
 
 
 def text(comparison: Comparison, width: int | None = None) -> str:
@@ -60,8 +76,18 @@ def grids(comparison: Comparison, bold: str = "") -> list[Grid]:
         if comparison.items:
             found += items_grids(panel, comparison.items[place])
         found.append(costs_grid(panel))
-    relations = relations_grid(comparison)
-    return [grid for grid in (*found, relations) if grid is not None]
+    found.append(relations_grid(comparison))
+    return _explained_once([grid for grid in found if grid is not None])
+
+
+def _explained_once(grids: Sequence[Grid]) -> list[Grid]:
+    """What holds for the columns of every panel stands below its first table alone."""
+    shown: set[str] = set()
+    once = []
+    for grid in grids:
+        once.append(replace(grid, notes=tuple(note for note in grid.notes if note not in shown)))
+        shown.update(set(grid.notes) & _LEGENDS)
+    return once
 
 
 def methods_grid(panel: Panel, compared: Differences) -> Grid:
@@ -72,14 +98,7 @@ def methods_grid(panel: Panel, compared: Differences) -> Grid:
         for row in panel.rows
     )  # fmt: skip
     header = ("method", "seeds", *(info.label for info in MEASURES.values()))
-    notes = [
-        f"Mean [95 % t interval over seeds] from {SMALLEST_SEEDS} seeds on; with fewer, mean (each seed, where they "
-        "differ). In percent; shift in nats per token.",
-        *(f"{info.label}: {info.definition}." for info in MEASURES.values()),
-        *_reasons(panel),
-        *_marks(panel),
-        *_not_compared(compared),
-    ]
+    notes = [*_METHODS_LEGEND, *_reasons(panel), *_marks(panel), *_not_compared(compared)]
     return Grid(f"Methods on {panel.title}", header, rows, tuple(notes))
 
 
@@ -88,7 +107,10 @@ def differences_grid(panel: Panel, found: Differences, bold: str = "") -> Grid |
     if not found.entries:
         return None
     rows = []
+    undefined = _undefined(found)
     for entry in found.entries:
+        if entry.measure in undefined:
+            continue
         info, difference = MEASURES[entry.measure], entry.difference
         mean = _number(difference.mean, info.unit, True)
         rows.append(
@@ -122,11 +144,7 @@ def costs_grid(panel: Panel) -> Grid | None:
         for row in panel.rows
     )  # fmt: skip
     header = ("method", *(LABELS.get(part, part) for part in ordered), *(info.label for info in COSTS.values()))
-    notes = (
-        "Means over seeds. Operations in FLOP, P for 1e15: 2 N a token of a forward pass, 6 N of training.",
-        *(f"{info.label}: {info.definition}." for info in COSTS.values()),
-    )
-    return Grid(f"Cost on {panel.title}", header, rows, notes)
+    return Grid(f"Cost on {panel.title}", header, rows, _COSTS_LEGEND)
 
 
 def warnings(comparison: Comparison) -> list[str]:
@@ -220,14 +238,27 @@ def _difference_notes(panel: Panel, found: Differences) -> list[str]:
         for row in panel.rows
         if row.views[0].spec.bound is None
     ]
+    undefined = _undefined(found)
+    labels: dict[str, list[str]] = {}
+    for measure, reason in undefined.items():
+        labels.setdefault(reason, []).append(MEASURES[measure].label)
     return [
-        f"Method minus {found.reference}, paired by seed; p of the paired t test, adjusted over this table (Holm). A "
-        f"claim needs {SMALLEST_SEEDS} paired seeds and p below .05; detectable: what these seeds find with a power of "
-        "80 %.",
+        f"Method minus {found.reference}, paired by seed.",
+        _DIFFERENCES_LEGEND,
         f"Acquired at which retention is compared: {', '.join(acquired)}.",
+        *(f"No differences in {', '.join(names)}: undefined: {reason}." for reason, names in labels.items()),
         *dict.fromkeys(f"{entry.method}: {entry.difference.reason}." for entry in found.entries
-                       if entry.difference.reason),
+                       if entry.difference.reason and entry.measure not in undefined),
     ]  # fmt: skip
+
+
+def _undefined(found: Differences) -> dict[str, str]:
+    """Measures in which no method has a difference, all for one reason, with it."""
+    by_measure: dict[str, set[str]] = {}
+    for entry in found.entries:
+        why = entry.difference.reason if entry.difference.mean is None else ""
+        by_measure.setdefault(entry.measure, set()).add(why)
+    return {measure: why for measure, (why, *others) in by_measure.items() if why and not others}
 
 
 def _footer(comparison: Comparison) -> list[str]:

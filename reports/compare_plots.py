@@ -5,6 +5,7 @@ Drawn with matplotlib alone: seaborn takes three times as long to import, and it
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 """Colours that people with any colour vision tell apart (Okabe and Ito); markers repeat later than they do."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
 _PLACES = 60
+_FOOTNOTE = 110
+"""Characters a line."""
 
 
 def figures(comparison: Comparison) -> dict[str, bytes]:
@@ -50,18 +53,20 @@ def tradeoff(panel: Panel) -> Figure | None:
     figure, axes = _figure(panel.title)
     axes.axhline(0, color="0.7", linewidth=0.8)
     for number, row in enumerate(rows):
-        colour, marker = _style(number)
+        colour, marker, fill = _style(number)
         pairs = [(100 * x, 100 * y) for x, y in _both(row)]
         axes.scatter(
-            [x for x, _ in pairs], [y for _, y in pairs], s=14, color=colour, marker=marker, alpha=0.45, linewidths=0
-        )
+            [x for x, _ in pairs], [y for _, y in pairs], s=14, edgecolors=colour, facecolors=fill, marker=marker,
+            alpha=0.45, linewidths=0.8,
+        )  # fmt: skip
         gain, retention = row.measures["gain"], row.measures["retention_change"]
         if gain.mean is None or retention.mean is None:
-            axes.scatter([], [], s=14, color=colour, marker=marker, label=row.label)
+            axes.scatter([], [], s=14, edgecolors=colour, facecolors=fill, marker=marker, label=row.label)
             continue
         axes.errorbar(
             [100 * gain.mean], [100 * retention.mean], xerr=_error(gain), yerr=_error(retention), color=colour,
-            marker=marker, markersize=8, capsize=2, linewidth=1, linestyle="none", label=row.label,
+            marker=marker, markerfacecolor=fill, markersize=8, capsize=2, linewidth=1, linestyle="none",
+            label=row.label,
         )  # fmt: skip
     axes.set_xlabel("gain on the tasks learned, points")
     axes.set_ylabel("retention change, points")
@@ -80,11 +85,13 @@ def scatter(relation: Relation) -> Figure:
     methods = list(dict.fromkeys(point.method for point in relation.points))
     values = [_outcome(relation, place) for place in range(len(relation.points))]
     for number, method in enumerate(methods):
-        colour, marker = _style(number)
+        colour, marker, fill = _style(number)
         places = [place for place, point in enumerate(relation.points) if point.method == method]
         x = [relation.points[place].shift for place in places]
         y = [100 * values[place] for place in places]
-        axes.scatter(x, y, s=22, color=colour, marker=marker, alpha=0.8, linewidths=0, label=method)
+        axes.scatter(
+            x, y, s=22, edgecolors=colour, facecolors=fill, marker=marker, alpha=0.8, linewidths=0.9, label=method
+        )
     if relation.slope.value is not None and relation.intercept.value is not None:
         x = [point.shift for point in relation.points]
         at = np.linspace(min(x), max(x), _PLACES)
@@ -126,8 +133,11 @@ def _error(found: OverSeeds) -> list[list[float]] | None:
     return [[100 * (found.mean - found.interval[0])], [100 * (found.interval[1] - found.mean)]]
 
 
-def _style(number: int) -> tuple[str, str]:
-    return _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+def _style(number: int) -> tuple[str, str, str]:
+    """Colour, marker and what fills it: every second round of colours has hollow markers."""
+    colour = _COLOURS[number % len(_COLOURS)]
+    filled = number // len(_COLOURS) % 2 == 0
+    return colour, _MARKERS[number % len(_MARKERS)], colour if filled else "none"
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:
@@ -150,5 +160,5 @@ def _labelled(figure: Figure, comparison: Comparison) -> bytes:
     notes: Sequence[str] = [LAB_SENTENCE] if comparison.found.views[0].spec.lab_version is not None else []
     if any(view.spec.limit is not None for view in comparison.found.views):
         notes = [*notes, "PARTIAL runs."]
-    figure.supxlabel(" ".join(notes), fontsize=6)
+    figure.supxlabel(textwrap.fill(" ".join(notes), _FOOTNOTE), fontsize=6)
     return png(figure)

@@ -121,7 +121,8 @@ def relate(points: Points, kind: Kind, outcome: Outcome) -> Relation:
     found, undefined = _correlation(x, y)
     r = _of(found, undefined, lambda of: of.pearson)
     within = measure(lambda: within_groups(x, y, methods)[0])
-    claim, beyond, reasons = _verdict(r, within, intervals)
+    without = without_each(x, y, methods)
+    claim, beyond, reasons = _verdict(r, within, without, intervals)
     return Relation(
         kind=kind,
         outcome=outcome,
@@ -137,7 +138,7 @@ def relate(points: Points, kind: Kind, outcome: Outcome) -> Relation:
         within_methods=within,
         within_pearson=measure(lambda: within_groups(x, y, methods)[1]),
         by_method=group_slopes(x, y, methods),
-        without_method=without_each(x, y, methods),
+        without_method=without,
         controlled=_controlled(used, outcome),
         linearity=_linearity(used, outcome),
         claim=claim,
@@ -147,7 +148,7 @@ def relate(points: Points, kind: Kind, outcome: Outcome) -> Relation:
 
 
 def _verdict(
-    r: Measure, within: Measure, intervals: Mapping[str, ClusterIntervals]
+    r: Measure, within: Measure, without: Mapping[str, float | None], intervals: Mapping[str, ClusterIntervals]
 ) -> tuple[bool, bool, tuple[str, ...]]:
     """Whether there is a claim about these models and tasks, whether one beyond them, and why not."""
     if r.value is None:
@@ -157,6 +158,9 @@ def _verdict(
         against.append(f"no slope within methods: {within.reason}")
     elif within.value * r.value < 0:
         against.append("the sign changes within methods")
+    turning = [method for method, rest in without.items() if rest is not None and rest * r.value < 0]
+    if turning:
+        against.append(f"the sign changes without {' or without '.join(turning)}")
     lacking = {name: _lacking(found) for name, found in intervals.items()}
     claim = not against and not lacking[RUNS]
     beyond = claim and not lacking[TASKS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import stdev
 
 from cl_bench.harness.compare.measures import MEASURES
@@ -93,7 +93,11 @@ def _names(row: MethodRow) -> set[str]:
 
 
 def _difference(row: MethodRow, base: MethodRow, measure: str) -> Difference:
-    return paired_difference(row.by_seed(measure), base.by_seed(measure))
+    found = paired_difference(row.by_seed(measure), base.by_seed(measure))
+    if found.n or not set(row.seeds) & set(base.seeds):
+        return found
+    # The seeds are there, the values are not.
+    return replace(found, reason=row.measures[measure].reason or base.measures[measure].reason or found.reason)
 
 
 def _detectable(difference: Difference) -> float | None:

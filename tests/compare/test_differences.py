@@ -107,3 +107,15 @@ def test_methods_that_are_not_comparable_are_shown_and_not_tested(tmp_path: Path
     make_run(tmp_path, "dft", limit=8)
     found = found_in(tmp_path, mark=True)
     assert {entry.method for entry in found.entries} == {"sdft"} and found.not_compared == {"dft": ("limit",)}
+
+
+def test_a_measure_without_values_says_why_and_not_that_seeds_are_missing(tmp_path: Path) -> None:
+    values = {"base": VALUES["base"][:1] + VALUES["base"][2:], "chemistry": (0.9, 0.5, 0.7)}
+    for seed in range(2):
+        for method in ("sft", "dft"):
+            make_run(tmp_path, method, seed, values, stages=("chemistry",))
+    make_run(tmp_path, "sdft", 7, values, stages=("chemistry",))
+    found = found_in(tmp_path)
+    reasons = {(one.method, one.measure): one.difference.reason for one in found.entries if not one.difference.n}
+    assert reasons["dft", "forgetting"] == "no task was learned before the last stage"
+    assert reasons["sdft", "forgetting"] == "no seed in common"

@@ -112,6 +112,23 @@ def test_one_method_that_carries_a_correlation_shows_when_it_is_left_out() -> No
     assert rest is not None and abs(rest) < 0.5
 
 
+def test_a_sign_that_hangs_on_one_method_is_no_claim() -> None:
+    generator = np.random.default_rng(1)
+    points = []
+    for i in range(30):  # all methods rise, but one that lies far out and low
+        x = 0.2 + 0.02 * generator.normal()
+        points.append(point(i, x, 0.5 * x + 0.005 * generator.normal(), method=("dft", "sdft")[i % 2]))
+    for i in range(30, 40):
+        x = 1.0 + 0.2 * generator.normal()
+        points.append(point(i, x, -0.4 - 0.8 * (x - 1), method="sft"))
+    found = related(points)
+    assert found.pearson.value is not None and found.pearson.value < -0.8
+    assert found.within_methods.value is not None and found.within_methods.value < 0
+    interval = found.intervals[RUNS].pearson
+    assert interval is not None and interval[1] < 0
+    assert not found.claim and found.reasons[0] == "the sign changes without sft"
+
+
 def test_what_shift_and_forgetting_both_owe_to_the_budget_goes_with_the_budget() -> None:
     generator = np.random.default_rng(2)
     points = []

@@ -128,3 +128,17 @@ def test_left_out_partial_diverged_and_marked_runs_are_named(tmp_path: Path) -> 
     assert f"! {diverged.resolve()} diverged: the loss is nan" in page
     assert f"! not comparable with most: {limited.resolve()} (limit)" in page
     assert "partial (--limit)" in page and "sft (limit=8) *" in page
+
+
+def test_what_holds_for_every_panel_is_explained_once(tmp_path: Path) -> None:
+    short = {"base": (0.2, 0.6, 0.8), "chemistry": (0.9, 0.5, 0.7)}
+    for seed in range(2):
+        for method in ("sft", "dft"):
+            make_run(tmp_path, method, seed)
+            make_run(tmp_path, method, seed, short, stages=("chemistry",))
+    page = markdown(compare_runs([str(tmp_path)]))
+    assert page.count("## Methods on ") == page.count("## Against sft on ") == page.count("## Cost on ") == 2
+    for note in ("* acquired: ", "* p of the paired t test", "* Means over seeds. Operations"):
+        assert page.count(note) == 1, note
+    assert page.count("No differences in BWT, forgetting: undefined: no task was") == 1
+    assert "no seed in common" not in page
