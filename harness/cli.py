@@ -35,6 +35,7 @@ from cl_bench.harness.cli_options import (
     Threads,
 )
 from cl_bench.harness.cli_score import score
+from cl_bench.harness.cli_selfcheck import selfcheck_app
 
 _HELP = (
     """Measure what a language model learns and what it forgets when it is post-trained on one task after another."""
@@ -65,6 +66,7 @@ app.add_typer(cache_app, name="cache")
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(new_app, name="new")
+app.add_typer(selfcheck_app, name="selfcheck")
 app.add_typer(validate_app, name="validate")
 
 
