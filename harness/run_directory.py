@@ -10,6 +10,7 @@ from typing import Any
 
 from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError
 from cl_bench.harness.files import first_damaged, read_json, read_jsonl, read_object
+from cl_bench.harness.liveness import as_it_is
 from cl_bench.harness.measure.matrix import BASE_ROW, Matrix
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.spec import RunSpec
@@ -17,6 +18,8 @@ from cl_bench.harness.spec import RunSpec
 SPEC = "spec.yaml"
 MANIFEST = "manifest.json"
 STATUS = "status.json"
+LOCK = ".lock"
+"""Held by the process that works on the run."""
 EVENTS = "events.jsonl"
 MATRIX = "matrix.json"
 METRICS = "metrics.json"
@@ -125,7 +128,7 @@ class RunView:
     Attributes:
         directory: Where it is.
         spec: What was run.
-        status: Content of ``status.json``.
+        status: Content of ``status.json``; "interrupted" where it says "running" and nobody works on the run.
         matrix: Accuracies by row and column; without rows where nothing was evaluated yet.
         metrics: Content of ``metrics.json``; empty before the run's end.
         manifest: Content of ``manifest.json``.
@@ -192,7 +195,7 @@ def load_run(directory: Path, verify: bool = True, weights: bool = False) -> Run
     return RunView(
         directory=directory,
         spec=spec,
-        status=_optional(directory / STATUS),
+        status=as_it_is(_optional(directory / STATUS), directory / LOCK),
         matrix=read_matrix(matrix_path) if matrix_path.is_file() else Matrix(()),
         metrics=_optional(directory / METRICS),
         manifest=_optional(directory / MANIFEST),

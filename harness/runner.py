@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.code_leave import check_code_leave
-from cl_bench.harness.errors import ClBenchError, DivergedError, InterruptedRunError, StoreError, UsageError
+from cl_bench.harness.errors import DivergedError, InterruptedRunError, StoreError
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure import contamination_scores
 from cl_bench.harness.measure.contamination import EvaluatedItems
@@ -35,8 +35,10 @@ from cl_bench.harness.run_directory import (
     read_matrix,
     stage_folder,
 )
+from cl_bench.harness.run_errors import reason_of, run_error
 from cl_bench.harness.run_models import RunModels
 from cl_bench.harness.run_rows import RunRows
+from cl_bench.harness.run_status import RunStatus
 from cl_bench.harness.spec import Execution, RunSpec, data_options
 from cl_bench.harness.stage_data import make_stage
 from cl_bench.harness.stage_run import StageRun, StageWork
@@ -92,6 +94,7 @@ class _Run:
             torch.set_num_threads(execution.threads)
         self.manifest = ManifestRecorder(store, execution)
         self.models = RunModels(store, execution.device)
+        self.status = RunStatus(store)
         self.work: StageWork
 
     def _prepare(self) -> StageWork:
@@ -119,29 +122,34 @@ class _Run:
         )
 
     def carry_out(self) -> RunResult:
-        state: State = "failed"
         try:
-            self.store.status("running")
-            self.work = self._prepare()
-            self._base_row()
-            state = self._stages()
-            self._conclude(state)
+            self.status.set("running")
+            with self.status.beating():
+                self.work = self._prepare()
+                self._base_row()
+                state = self._stages()
+                self._conclude(state)
         except KeyboardInterrupt as error:
-            state = "interrupted"
-            self.store.status(state)
+            self._ended("interrupted")
             raise InterruptedRunError(
                 f"interrupted; finished stages are kept in {self.store.directory}",
                 hint=f"cl-bench resume {self.store.directory}",
             ) from error
         except Exception as error:
-            self.store.status("failed", reason=error.what if isinstance(error, ClBenchError) else repr(error))
-            if isinstance(error, UsageError) and self.store.stage_done(0, BASE_ROW):
-                # Its exit code says that nothing was done.
-                raise ClBenchError(error.what, error.why, error.hint) from error
-            raise
-        finally:
-            self.manifest.end(state)
+            found = run_error(error, self.spec, self.store.exists(f"{stage_folder(0, BASE_ROW)}/{DONE}"))
+            self._ended("failed", reason=reason_of(found))
+            if found is error:
+                raise
+            raise found from error
+        self.manifest.end(state)
         return _finished(self.store)
+
+    def _ended(self, state: State, **fields: Any) -> None:
+        """Write how the run ended, where that can be written: what stopped it is to be reported all the same."""
+        with suppress(OSError, StoreError):
+            self.status.set(state, **fields)
+        with suppress(OSError, StoreError):
+            self.manifest.end(state)
 
     def _base_row(self) -> None:
         rows = self.work.rows
@@ -208,7 +216,7 @@ class _Run:
         contamination_scores.write_run(self.store)
         cost = run_cost(load_run(self.store.directory, verify=False), metrics)
         self.store.write_json(COST, cost, schema="cost")
-        self.store.status(state, stage=None, phase=None)
+        self.status.set(state, stage=None, phase=None)
         with self._phase("", "report"):
             self.store.write_bytes(HEATMAP, heatmap(self.store.directory))
             self.store.write_text(REPORT, render_report(self.store.directory))
@@ -218,7 +226,7 @@ class _Run:
 
     @contextmanager
     def _phase(self, stage: str, phase: str) -> Iterator[None]:
-        self.store.status("running", stage=stage or None, phase=phase) if phase != "report" else None
+        self.status.set("running", stage=stage or None, phase=phase) if phase != "report" else None
         self.store.event("phase", stage=stage, phase=phase)
         if phase == "evaluate":
             self.progress.phase(f"evaluate {stage}", len(self.work.rows.matrix.columns))

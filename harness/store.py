@@ -15,6 +15,7 @@ from cl_bench.harness.distributed import is_main_process
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.generation.batches import BatchLedger
+from cl_bench.harness.liveness import works_elsewhere
 from cl_bench.harness.run_directory import (
     ADAPTED,
     BATCHES,
@@ -34,7 +35,6 @@ from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
 __all__ = ["RunView", "State", "Store", "load_run"]
 
 State = Literal["running", "done", "failed", "diverged", "interrupted"]
-_LOCK = ".lock"
 
 
 class Store:
@@ -66,7 +66,7 @@ class Store:
         if is_main_process():
             directory.mkdir(parents=True, exist_ok=True)
             files.remove_temporaries(directory)
-            strangers = sorted(path.name for path in directory.iterdir() if path.name != _LOCK)
+            strangers = sorted(path.name for path in directory.iterdir() if path.name != run_directory.LOCK)
             if strangers:
                 raise StoreError(
                     f"{directory} is not a run directory",
@@ -90,11 +90,19 @@ class Store:
         """Hold the directory against other processes; the lock goes with the process.
 
         Raises:
-            StoreError: Another process works on this run.
+            StoreError: Another process works on this run, here or on another host.
         """
         import fcntl
 
-        with (self.directory / _LOCK).open("a+") as stream:
+        recorded = self._recorded_status()
+        if works_elsewhere(recorded):
+            raise StoreError(
+                f"another process works on {self.directory}",
+                f"process {recorded.get('pid')} on {recorded['host']} gave a sign of life at {recorded['heartbeat']}",
+                "wait for it, or stop it; it counts as gone after two minutes of silence",
+            )
+
+        with (self.directory / run_directory.LOCK).open("a+") as stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -180,8 +188,10 @@ class Store:
 
     def state(self) -> str | None:
         """The state that ``status.json`` records, or None before the first."""
-        recorded = files.read_object(self.path(run_directory.STATUS)) if self.exists(run_directory.STATUS) else {}
-        return recorded.get("state")
+        return self._recorded_status().get("state")
+
+    def _recorded_status(self) -> dict[str, Any]:
+        return files.read_object(self.path(run_directory.STATUS)) if self.exists(run_directory.STATUS) else {}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write ``manifest.json``."""

@@ -114,18 +114,24 @@ def run_all(
         except InterruptedRunError:
             raise
         except ClBenchError as error:
-            if len(specs) == 1:
+            if len(specs) == 1 or _meets_every_seed(error.__cause__):
                 raise
             progress.note(f"seed {spec.seed} failed\n{error}")
             outcomes.append(Outcome(spec, None, error))
         except Exception as error:  # a fault of an extension in one seed takes nothing from the others
-            # The system's refusals would meet every seed.
-            if len(specs) == 1 or isinstance(error, MemoryError) or of_the_system(error):
+            if len(specs) == 1 or _meets_every_seed(error):
                 raise
             progress.note("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed")
             outcomes.append(Outcome(spec, None, ClBenchError(f"{type(error).__name__}: {error}", blamed(error))))
         progress.close()
     return outcomes
+
+
+def _meets_every_seed(error: BaseException | None) -> bool:
+    """Whether it is the system's refusal: a full disk, no memory."""
+    from cl_bench.harness.run_errors import out_of_memory
+
+    return isinstance(error, Exception) and (out_of_memory(error) or of_the_system(error) is not None)
 
 
 def report(outcomes: Sequence[Outcome], json: bool, tuned: dict[str, Any] | None = None) -> int:

@@ -122,7 +122,7 @@ def watch(ticker: Ticker) -> None:
         event(store, kind, **fields)
 
     event = Store.event
-    Store.event = entered  # type: ignore[method-assign]
+    Store.event = entered  # type: ignore[method-assign, assignment]
     _before(LocalSampler, "_forward", ticker.computing)
     _before(loglikelihood, "_score_batch", ticker.computing)
     _before(TrainingMixin, "training_step", lambda: ticker.computing(training=True))
