@@ -108,6 +108,9 @@ def run(
     checkpoint_every: CheckpointEvery = "60s",
     keep_checkpoints: Keep = "all",
     allow_code: AllowCode = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over in a directory of its own beside a run that is there.")
+    ] = False,
     save_spec: Annotated[
         Path | None,
         typer.Option(help="Write the full specification to a file; with several seeds one NAME-sSEED.yaml each."),
@@ -155,7 +158,7 @@ def run(
         keep_checkpoints=keep_checkpoints,
         allow_code=allow_code,
     )
-    return run_command(RunOptions(request, spec, execution, json, save_spec, tune, write_recipe))
+    return run_command(RunOptions(request, spec, execution, json, save_spec, tune, write_recipe, fresh))
 
 
 @app.command()
@@ -170,7 +173,7 @@ def resume(
         str | None, typer.Option("--checkpoint-every", help="60s, 200steps or never; by default the run's own.")
     ] = None,
     keep_checkpoints: Annotated[
-        str | None, typer.Option("--keep-checkpoints", help="all or last; by default the run's own.")
+        str | None, typer.Option("--keep-checkpoints", help="all, last or none; by default the run's own.")
     ] = None,
     allow_code: AllowCode = None,
     quiet: Quiet = False,

@@ -34,7 +34,7 @@ Device = Annotated[str, typer.Option("--device", help="Torch device.")]
 CheckpointEvery = Annotated[
     str, typer.Option("--checkpoint-every", help='Checkpoints within a stage: "60s", "200steps" or "never".')
 ]
-Keep = Annotated[str, typer.Option("--keep-checkpoints", help="Weights of finished stages to keep: all or last.")]
+Keep = Annotated[str, typer.Option("--keep-checkpoints", help="Weights of finished stages to keep: all, last or none.")]
 AllowCode = Annotated[
     bool | None,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,14 +40,33 @@ BATCHES = "batches.jsonl"
 STAGES = "stages"
 WITHIN = "within"
 CHECKPOINT = "checkpoint"
+_AGAIN = "again"
 SCHEMA_VERSION = 1
 """``schema_version`` of the JSON documents that this version writes."""
 
 
-def run_path(output: Path, spec: RunSpec) -> Path:
-    """``<output>/<sequence>/<method>/<model>-<order>-s<seed>-<hash8>`` of a spec."""
-    leaf = f"{slug(spec.model.name)}-{slug(spec.sequence.order)}-s{spec.seed}-{spec.digest()[:8]}"
+def run_path(output: Path, spec: RunSpec, attempt: int = 1) -> Path:
+    """``<output>/<sequence>/<method>/<model>-<order>-s<seed>-<hash8>`` of a spec; ``-again2`` stands before the hash.
+
+    Args:
+        output: Folder of runs.
+        spec: The run.
+        attempt: Which of several runs of the same spec, from 1.
+    """
+    again = f"-{_AGAIN}{attempt}" if attempt > 1 else ""
+    leaf = f"{slug(spec.model.name)}-{slug(spec.sequence.order)}-s{spec.seed}{again}-{spec.digest()[:8]}"
     return output / slug(spec.sequence.name) / slug(method_label(spec)) / leaf
+
+
+def attempt_of(directory: Path) -> int:
+    """Which of several runs of the same spec a directory holds, by its name."""
+    found = re.search(rf"-{_AGAIN}(\d+)-[0-9a-f]{{8}}$", directory.name)
+    return int(found[1]) if found else 1
+
+
+def next_attempt(output: Path, spec: RunSpec) -> int:
+    """The first attempt that has no directory yet."""
+    return next(number for number in itertools.count(1) if not run_path(output, spec, number).exists())
 
 
 def method_label(spec: RunSpec) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.code_leave import check_code_leave
+from cl_bench.harness.disk import check_room, checkpoint_bytes
 from cl_bench.harness.errors import DivergedError, InterruptedRunError, StoreError
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure import contamination_scores
@@ -22,7 +23,9 @@ from cl_bench.harness.measure.run_evaluation import RunEvaluator
 from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.measure.shift.contexts import PromptSets
 from cl_bench.harness.measure.shift.panel import ShiftMeter
+from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
+from cl_bench.harness.models.safetensors_header import stored_parameters
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
@@ -73,7 +76,7 @@ def run_one(spec: RunSpec, execution: Execution, registry: Registry, progress: P
         ClBenchError: What went wrong, with what to try; finished stages are kept.
         InterruptedRunError: The user stopped it; finished stages and the newest checkpoint are kept.
     """
-    store = Store.open(execution.output, spec)
+    store = Store.open(execution.output, spec, execution.attempt)
     with store.lock():
         if store.state() in ("done", "diverged") and _all_intact(store):
             return _finished(store)
@@ -125,6 +128,7 @@ class _Run:
         try:
             self.status.set("running")
             with self.status.beating():
+                self._check_room()
                 self.work = self._prepare()
                 self._base_row()
                 state = self._stages()
@@ -143,6 +147,14 @@ class _Run:
             raise found from error
         self.manifest.end(state)
         return _finished(self.store)
+
+    def _check_room(self) -> None:
+        stages = planned_stages(self.spec)
+        left = sum(
+            not self.store.exists(f"{stage_folder(index, name)}/{DONE}") for index, (name, _) in enumerate(stages, 1)
+        )
+        parameters = stored_parameters(verified_folder(self.spec.model)) if left else 0
+        check_room(self.store.directory, checkpoint_bytes(parameters, left, self.execution))
 
     def _ended(self, state: State, **fields: Any) -> None:
         """Write how the run ended, where that can be written: what stopped it is to be reported all the same."""
@@ -184,9 +196,11 @@ class _Run:
                 self.work.rows.diverged(index, str(error.what))
                 self.store.event("diverged", stage=name, reason=str(error.what))
                 return "diverged"
-            if self.execution.keep_checkpoints == "last" and index > 1:
+            if self.execution.keep_checkpoints != "all" and index > 1:
                 self.store.drop_checkpoint(index - 1, stages[index - 2][0])
             self._write_matrix()
+        if stages and self.execution.keep_checkpoints == "none":
+            self.store.drop_checkpoint(len(stages), stages[-1][0])
         return "done"
 
     def _start(self, index: int, student: ChatModel | None) -> ChatModel:

@@ -271,8 +271,9 @@ class Execution:
         progress: Show progress.
         checkpoint_every_seconds: Time between checkpoints within a stage, or None.
         checkpoint_every_steps: Optimizer steps between checkpoints within a stage, or None; goes before seconds.
-        keep_checkpoints: Keep the weights of all finished stages, or of the last alone.
+        keep_checkpoints: Keep the weights of all finished stages, of the last alone, or of none once the run is done.
         allow_code: Whether programs that a model wrote may be run for scoring; None: the user has not said.
+        attempt: Which of several runs of the same specification, from 1; each has a directory of its own.
     """
 
     output: Path = Path("runs")
@@ -285,8 +286,9 @@ class Execution:
     progress: bool = True
     checkpoint_every_seconds: float | None = 60.0
     checkpoint_every_steps: int | None = None
-    keep_checkpoints: Literal["all", "last"] = "all"
+    keep_checkpoints: Literal["all", "last", "none"] = "all"
     allow_code: bool | None = None
+    attempt: int = 1
 
 
 def data_options(data: DataSpec, execution: Execution) -> DataOptions:

@@ -49,13 +49,18 @@ class Store:
         self.directory, self.spec = directory, spec
 
     @classmethod
-    def open(cls, output: Path, spec: RunSpec) -> Store:
+    def open(cls, output: Path, spec: RunSpec, attempt: int = 1) -> Store:
         """Make the run directory of a spec, or enter the one that is there.
+
+        Args:
+            output: Folder of runs.
+            spec: The run.
+            attempt: Which of several runs of the same spec.
 
         Raises:
             StoreError: The directory exists and its ``spec.yaml`` is not this spec.
         """
-        directory = run_directory.run_path(output, spec)
+        directory = run_directory.run_path(output, spec, attempt)
         if (directory / SPEC).is_file():
             store = cls.reopen(directory)
             if store.spec.digest() != spec.digest():
@@ -267,7 +272,7 @@ class Store:
                 path.unlink()
 
     def drop_checkpoint(self, index: int, name: str) -> None:
-        """Remove the weights of a finished stage (``keep_checkpoints=last``); its other files stay verified."""
+        """Remove the weights of a finished stage (``keep_checkpoints``); its other files stay verified."""
         folder = self.stage_dir(index, name)
         if not is_main_process() or not (folder / CHECKPOINT).is_dir():
             return

@@ -50,8 +50,8 @@ def execution_of(
         raise UsageError(f"--output {output} is not a folder")
     if gold_ids is not None and not gold_ids.is_file():
         raise UsageError(f"--gold-ids {gold_ids} is not a file")
-    if keep_checkpoints not in ("all", "last"):
-        raise UsageError(f"--keep-checkpoints {keep_checkpoints}: expected all or last")
+    if keep_checkpoints not in ("all", "last", "none"):
+        raise UsageError(f"--keep-checkpoints {keep_checkpoints}: expected all, last or none")
     seconds, steps = _interval(checkpoint_every)
     return Execution(
         output=output,

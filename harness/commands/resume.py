@@ -15,7 +15,7 @@ from cl_bench.harness.commands.run import report, run_all
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
-from cl_bench.harness.run_directory import MANIFEST, read_spec, run_path
+from cl_bench.harness.run_directory import MANIFEST, attempt_of, read_spec, run_path
 from cl_bench.harness.spec import Execution, RunSpec
 
 
@@ -32,7 +32,8 @@ def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> i
         UsageError: An option is of another form.
     """
     spec = read_spec(directory)
-    execution = replace(as_before(directory, options), output=_output_of(directory, spec))
+    execution = as_before(directory, options)
+    execution = replace(execution, output=_output_of(directory, spec), attempt=attempt_of(directory.resolve()))
     prepare_libraries(execution)
     check_device(execution.device)
     from cl_bench.harness.resolve import changes
@@ -56,8 +57,9 @@ def _output_of(directory: Path, spec: RunSpec) -> Path:
     """The folder that ``--output`` named; elsewhere than there the same spec would begin a new run."""
     place = directory.resolve()
     output = place.parents[min(2, len(place.parents) - 1)]
-    wanted = run_path(Path(), spec)
-    if run_path(output, spec) != place:
+    attempt = attempt_of(place)
+    wanted = run_path(Path(), spec, attempt)
+    if run_path(output, spec, attempt) != place:
         raise StoreError(
             f"{directory} is not where its run belongs",
             why=f"the run's place below an output folder is {wanted}",
@@ -83,7 +85,7 @@ def as_before(directory: Path, options: Mapping[str, Any]) -> Execution:
 
 _FIELDS_OF = {"checkpoint_every": ("checkpoint_every_seconds", "checkpoint_every_steps")}
 """Options that fill fields of other names."""
-_RESTORED = frozenset(field.name for field in fields(Execution)) - {"output", "progress", "offline"}
+_RESTORED = frozenset(field.name for field in fields(Execution)) - {"output", "progress", "offline", "attempt"}
 
 
 def _last_execution(directory: Path) -> dict[str, Any]:

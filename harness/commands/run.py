@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, Interr
 from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import Request, read_request
+from cl_bench.harness.run_directory import next_attempt
 from cl_bench.harness.spec import Execution, RunSpec
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class RunOptions:
         save_spec: Where to write the specification, or None.
         tune: Choose settings on dev rows first.
         write_recipe: Recipe file that receives the choice, or None.
+        fresh: Start over beside a run that is there.
     """
 
     request: Request
@@ -43,6 +45,7 @@ class RunOptions:
     save_spec: Path | None = None
     tune: bool = False
     write_recipe: Path | None = None
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def run_command(options: RunOptions) -> int:
         specs = resolve_noted(request, options.execution, registry, progress)
         if options.save_spec is not None:
             _save(specs, options.save_spec)
-        outcomes = run_all(specs, options.execution, registry, progress)
+        outcomes = run_all(specs, options.execution, registry, progress, options.fresh)
     return report(outcomes, options.json, tuned)
 
 
@@ -97,11 +100,16 @@ def resolve_noted(
 
 
 def run_all(
-    specs: Sequence[RunSpec], execution: Execution, registry: Registry, progress: ClosingProgress
+    specs: Sequence[RunSpec],
+    execution: Execution,
+    registry: Registry,
+    progress: ClosingProgress,
+    fresh: bool = False,
 ) -> list[Outcome]:
     """Run specifications one after another in this process.
 
-    An error of one seed is kept for the report and the others run; with a single specification it is raised.
+    An error of one seed is kept for the report and the others run; with a single specification it is raised. With
+    ``fresh`` each starts over in a directory of its own where one is there.
     """
     from cl_bench.harness.runner import run_one
 
@@ -110,7 +118,8 @@ def run_all(
         if len(specs) > 1:
             progress.note(f"seed {spec.seed}")
         try:
-            outcomes.append(Outcome(spec, run_one(spec, execution, registry, progress)))
+            attempt = next_attempt(execution.output, spec) if fresh else execution.attempt
+            outcomes.append(Outcome(spec, run_one(spec, replace(execution, attempt=attempt), registry, progress)))
         except InterruptedRunError:
             raise
         except ClBenchError as error:

@@ -1,0 +1,63 @@
+"""Starting over beside a run, keeping no weights, and a disk that is too small."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from cl_bench.harness.disk import checkpoint_bytes
+from cl_bench.harness.selfcheck.results import first_difference
+from cl_bench.harness.spec import Execution
+from tests.end_to_end.compare import only_run
+from tests.end_to_end.conftest import Cli
+from tests.end_to_end.test_failing import COMMAND
+
+pytestmark = pytest.mark.end_to_end
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_fresh_starts_over_beside_and_keeps_no_weights_where_asked(cli: Cli, tmp_path: Path) -> None:
+    assert cli(*COMMAND, cwd=tmp_path).returncode == 0
+    first = only_run(tmp_path / "runs")
+    assert cli(*COMMAND, "--fresh", "--keep-checkpoints", "none", cwd=tmp_path).returncode == 0
+    (second,) = set(first.parent.iterdir()) - {first}
+    assert second.name == first.name.replace("-s0-", "-s0-again2-")
+    assert len(list(first.glob("stages/*/checkpoint"))) == 4 and not list(second.glob("stages/*/checkpoint"))
+    for path in first.glob("stages/*/checkpoint"):
+        shutil.rmtree(path)
+    assert first_difference(first, second) == ""
+    (second / "report.md").unlink()
+    again = cli("resume", str(second), cwd=tmp_path)
+    assert again.returncode == 0 and again.stdout.rstrip().splitlines()[-1] == str(second.resolve())
+    assert (second / "report.md").is_file()
+    assert cli("validate", "run", str(second), cwd=tmp_path).returncode == 0
+
+
+def test_a_disk_that_is_too_small_is_refused_before_anything_is_trained(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 10**9 - 1000, 1000))
+    done = cli(*COMMAND, cwd=tmp_path)
+    assert done.returncode == 1 and "checkpoints need about 0.0 GB" in done.stderr
+    assert "--keep-checkpoints last or none" in done.stderr
+    assert not list(tmp_path.glob("runs/*/*/*/stages/*/done.json"))
+    monkeypatch.undo()
+    monkeypatch.setenv("CL_BENCH_CACHE", str(tmp_path / "cache"))
+    assert cli(*COMMAND, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("stages", "execution", "weights"),
+    [
+        (0, Execution(), 0),
+        (4, Execution(checkpoint_every_seconds=None), 4 * 4),
+        (4, Execution(checkpoint_every_seconds=None, keep_checkpoints="last"), 2 * 4),
+        (1, Execution(checkpoint_every_seconds=None, keep_checkpoints="none"), 4),
+        (4, Execution(), 4 * 4 + 2 * 16),
+    ],
+)
+def test_room_for_checkpoints(stages: int, execution: Execution, weights: int) -> None:
+    assert checkpoint_bytes(1000, stages, execution) == 1000 * weights
