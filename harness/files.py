@@ -156,7 +156,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise StoreError(f"{path} does not exist", "the run has not come that far, or the file was removed") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is not valid JSON", str(error), "remove the file and resume the run") from error
 
 
@@ -185,7 +185,7 @@ def read_jsonl(path: Path) -> Iterator[Any]:
         for number, line in enumerate(stream, start=1):
             try:
                 yield json.loads(line.decode())
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise StoreError(f"{path}, line {number} is not valid JSON", str(error)) from error
 
 

@@ -10,6 +10,11 @@ import yaml
 
 from cl_bench.harness.errors import UsageError
 
+_LONGEST = 4_000_000
+"""Characters of a file."""
+_MOST_VALUES, _DEEPEST = 500_000, 100
+"""Values of a file with its aliases written out, and how far they may lie inside one another."""
+
 
 class _Loader(yaml.SafeLoader):
     """Safe loader that reads ``5e-5`` as a number and refuses a key given twice in one mapping."""
@@ -53,14 +58,33 @@ def parse_yaml(text: str, where: str) -> Any:
         where: What to call it in errors.
 
     Raises:
-        UsageError: The text is not valid YAML; names the line.
+        UsageError: The text is not valid YAML (names the line), or is or becomes larger than any settings are.
     """
+    if len(text) > _LONGEST:
+        raise UsageError(f"{where}: {len(text)} characters are too many", why=f"at most {_LONGEST} are read")
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
         raise UsageError(f"{where}{line}: not valid YAML", why=str(getattr(error, "problem", None) or error)) from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:  # dates and numbers that are none, depth
+        raise UsageError(f"{where}: not valid YAML", why=f"{type(error).__name__}: {error}") from error
+    _refuse_expansion(content, where)
+    return content
+
+
+def _refuse_expansion(content: Any, where: str) -> None:
+    """Refuse aliases that make much of little, or that hold themselves: whoever reads the values would not end."""
+    waiting, seen = [(content, 0)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        seen += 1
+        if seen > _MOST_VALUES or depth > _DEEPEST:
+            why = f"more than {_MOST_VALUES} values, or {_DEEPEST} inside one another"
+            raise UsageError(f"{where}: too large when its aliases are written out", why=why)
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | set) else ()
+        waiting += [(item, depth + 1) for item in inside]
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
