@@ -1,6 +1,6 @@
 # Everything here starts from a clean clone: the first call builds .venv, later calls reuse it.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types bench memory speed clean
+.PHONY: help run test lint types audit bench memory speed clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,6 +33,9 @@ types: $(INSTALLED) ## Check types, strictly
 	MYPYPATH=.typecheck $(BIN)/python -m mypy -p cl_bench
 	MYPYPATH=.typecheck $(BIN)/python -m mypy tests examples
 	MYPYPATH=.typecheck:benchmarks $(BIN)/python -m mypy benchmarks
+
+audit: $(INSTALLED) ## Look the dependencies up among known vulnerabilities, where their list can be reached
+	@.ci/audit $(BIN)/python
 
 bench: $(INSTALLED) ## Measure the main job: wall time, memory, imports, --help
 	$(BIN)/python benchmarks/main_job.py $(ARGS)

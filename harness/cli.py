@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
@@ -36,6 +37,7 @@ from cl_bench.harness.cli_options import (
 )
 from cl_bench.harness.cli_score import score
 from cl_bench.harness.cli_selfcheck import selfcheck_app
+from cl_bench.harness.escaping import VisibleStream
 
 _HELP = (
     """Measure what a language model learns and what it forgets when it is post-trained on one task after another."""
@@ -282,7 +284,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def exit_code_of(arguments: Sequence[str]) -> int:
     """Run one command line in this process; prints what it prints and returns its exit code."""
     given = list(arguments)
-    return exit_code(lambda: app(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given)
+    with redirect_stdout(VisibleStream(sys.stdout)) if sys.stdout is not None else nullcontext():  # type: ignore[type-var]
+        return exit_code(lambda: app(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

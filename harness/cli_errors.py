@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError, blamed
+from cl_bench.harness.escaping import visible
+from cl_bench.harness.redaction import redacted
 
 _NOT_OURS = frozenset(
     {
@@ -65,7 +67,7 @@ def of_the_system(error: Exception) -> ClBenchError | None:
 
 
 def _fail(error: ClBenchError, json: bool) -> int:
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {visible(redacted(str(error)), layout=True)}", file=sys.stderr)
     if json:
         _print_error(error.what, error.why, error.hint, error.exit_code)
     return error.exit_code
@@ -83,7 +85,7 @@ def _unexpected(error: Exception, json: bool) -> int:
     traceback.print_exception(error)
     what = f"{type(error).__name__}: {error}"
     why = blamed(error) or "this is a fault of cl-bench or of an extension"
-    print(f"error: {what}\n  why: {why}; the trace is above", file=sys.stderr)
+    print(f"error: {visible(what)}\n  why: {visible(why)}; the trace is above", file=sys.stderr)
     if json:
         _print_error(what, why, "", EXIT_FAILED)
     return EXIT_FAILED

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cl_bench.harness.distributed import world_size
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import plain, read_object
+from cl_bench.harness.redaction import redacted
 from cl_bench.harness.run_directory import MANIFEST
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import State, Store
@@ -59,6 +60,7 @@ class ManifestRecorder:
             "phase_seconds": {},
             "peak_memory_bytes": 0,
             "process": os.getpid(),
+            "command": [redacted(part) for part in sys.argv],
             "execution": plain(execution),
             "environment": environment(),
             "prompts": None,
@@ -111,7 +113,43 @@ def environment() -> dict[str, Any]:
         "world_size": world_size(),
         "packages": package_versions(),
         "git_commit": git_commit(),
+        "git_diff_sha256": git_diff_hash(),
+        "hardware": hardware(),
     }
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, memory and accelerators of this machine; names as the system gives them."""
+    import psutil
+
+    torch: Any = sys.modules.get("torch")
+    there = torch is not None and torch.cuda.is_available()
+    devices = [torch.cuda.get_device_name(place) for place in range(torch.cuda.device_count())] if there else []
+    return {
+        "processor": _processor(),
+        "cores": psutil.cpu_count(logical=False),
+        "memory_bytes": int(psutil.virtual_memory().total),
+        "accelerators": devices,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def git_diff_hash() -> str | None:
+    """SHA-256 of what is changed against the commit in the checkout this package runs from; None without changes."""
+    folder = Path(__file__).resolve().parent
+    try:
+        tracked = _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
+        changes = _git(folder, "diff", "HEAD") if tracked else ""
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return hashlib.sha256(changes.encode()).hexdigest() if changes else None
 
 
 def package_versions() -> dict[str, str | None]:

@@ -46,9 +46,9 @@ def load_module(source: Source) -> ModuleType:
             return import_module(source.module)
         assert source.path is not None
         return import_file(source.path)
-    except ClBenchError:
+    except (ClBenchError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # whatever a file of somebody else's raises is its own fault
         where = source.path or source.module
         raise UsageError(f"cannot import {where}", why=f"{type(error).__name__}: {error}") from error
 
@@ -109,7 +109,9 @@ def load_entry_point(source: Source, name: str) -> Any:
     loader: Callable[[], Any] = source.entry_point.load
     try:
         return loader()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         why = f"{type(error).__name__}: {error}"
         raise UsageError(f"cannot load {name!r} of {source.origin}", why=why) from error
 

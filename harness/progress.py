@@ -7,6 +7,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from cl_bench.harness.escaping import visible
 from cl_bench.methods.base import Progress
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class SilentProgress(ClosingProgress):
     def note(self, message: str) -> None:
         """One line."""
         if not self._quiet:
-            print(message, file=self._stream or sys.stderr, flush=True)
+            print(visible(message, layout=True), file=self._stream or sys.stderr, flush=True)
 
 
 class _Phase:
@@ -92,7 +93,7 @@ class PlainProgress(ClosingProgress):
 
     def note(self, message: str) -> None:
         """One line."""
-        self._say(message)
+        self._say(visible(message, layout=True))
 
     def close(self) -> None:
         """Say how the last phase ended."""
@@ -144,7 +145,7 @@ class BarProgress(ClosingProgress):
 
     def note(self, message: str) -> None:
         """One line above the bar."""
-        self._console.print(message, markup=False, highlight=False)
+        self._console.print(visible(message, layout=True), markup=False, highlight=False)
 
     def close(self) -> None:
         """Replace the bar by a line."""

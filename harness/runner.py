@@ -27,6 +27,7 @@ from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.safetensors_header import stored_parameters
 from cl_bench.harness.planned_stages import learned_columns, planned_stages
+from cl_bench.harness.redaction import redacted
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
     COST,
@@ -141,7 +142,7 @@ class _Run:
             ) from error
         except Exception as error:
             found = run_error(error, self.spec, self.store.exists(f"{stage_folder(0, BASE_ROW)}/{DONE}"))
-            self._ended("failed", reason=reason_of(found))
+            self._ended("failed", reason=redacted(reason_of(found)))
             if found is error:
                 raise
             raise found from error

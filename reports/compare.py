@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cl_bench.harness import escaping
 from cl_bench.harness.compare.comparison import Comparison
 from cl_bench.harness.compare.differences import Differences
 from cl_bench.harness.compare.estimates import OverSeeds
@@ -60,7 +61,7 @@ def markdown(comparison: Comparison, figures: Mapping[str, str] | None = None) -
     for grid in grids(comparison, bold="**"):
         parts += [f"## {grid.title}", *grid_lines(grid)]
     parts += [f"![{shown}]({name})" for shown, name in (figures or {}).items()]
-    return "\n\n".join(parts) + "\n"
+    return escaping.page("\n\n".join(parts) + "\n")
 
 
 def grids(comparison: Comparison, bold: str = "") -> list[Grid]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cl_bench.harness import escaping
 from cl_bench.harness.measure.run_cost import run_cost
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import RunView, load_run
@@ -59,7 +60,7 @@ def markdown(view: RunView) -> str:
         if optional is not None:
             parts += [f"## {optional.title}", *grid_lines(optional)]
     parts += [*_shift(view), *_settings(view), *_provenance(view)]
-    return "\n\n".join(parts) + "\n"
+    return escaping.page("\n\n".join(parts) + "\n")
 
 
 def grid_lines(grid: Grid, numbers: bool = True) -> list[str]:
@@ -72,11 +73,11 @@ def grid_lines(grid: Grid, numbers: bool = True) -> list[str]:
 
 
 def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(escaping.cell, cells)) + " |"
 
 
 def _bullets(sentences: Iterable[str]) -> str:
-    return "\n".join(f"* {sentence}" for sentence in sentences)
+    return "\n".join(f"* {escaping.markdown(sentence)}" for sentence in sentences)
 
 
 def _shift(view: RunView) -> list[str]:

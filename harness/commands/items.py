@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.commands.execution import print_json
 from cl_bench.harness.errors import EXIT_DONE, UsageError
+from cl_bench.harness.escaping import visible
 from cl_bench.harness.measure.items.causes import Sample, failure_of
 from cl_bench.harness.measure.items.churn import churn
 from cl_bench.harness.measure.items.ledger import column_ledger, last_row, reader
@@ -75,11 +76,6 @@ def items_command(run: Path, options: ItemsOptions) -> int:
     else:
         _print(ledgers, wanted, options, after)
     return EXIT_DONE
-
-
-def visible(text: str) -> str:
-    """A text as one line that a terminal cannot take for orders: control and other unprintable characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def answer_of(sample: Sample) -> str:

