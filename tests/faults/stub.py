@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.progress import SilentProgress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import Request
@@ -54,9 +55,9 @@ class Stub(Method):
 class StubRun:
     """A specification and where it runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, chat: ChatModel | None = None) -> None:
         """Write model and method below a folder."""
-        chat = tiny_model(0)
+        chat = chat or tiny_model(0)
         chat.model.save_pretrained(folder / "tiny")
         chat.tokenizer.save_pretrained(folder / "tiny")
         (folder / "own" / "methods").mkdir(parents=True)

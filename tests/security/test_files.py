@@ -147,7 +147,7 @@ def test_hostile_rows_stay_in_their_folder_and_are_shown_harmless(
     data.mkdir()
     rows = [science_row(n, id=f"{HOSTILE}{n}", question=f"{HOSTILE} {n}?") for n in range(12)]
     write_jsonl(data / "science_chemistry.jsonl", rows)
-    StubRun(tmp_path)
+    StubRun(tmp_path, tiny_model(context_length=4_000, ends=30.0))
     (tmp_path / "own" / "sequences").mkdir()
     (tmp_path / "own" / "sequences" / "one.yaml").write_text("name: one\nstages: [chemistry]\n")
     before = listing(tmp_path)
