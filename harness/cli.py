@@ -35,6 +35,7 @@ from cl_bench.harness.cli_options import (
     RunThreads,
     Threads,
 )
+from cl_bench.harness.cli_reproduce import reproduce
 from cl_bench.harness.cli_score import score
 from cl_bench.harness.cli_selfcheck import selfcheck_app
 from cl_bench.harness.escaping import VisibleStream
@@ -110,6 +111,12 @@ def run(
     checkpoint_every: CheckpointEvery = "60s",
     keep_checkpoints: Keep = "all",
     allow_code: AllowCode = None,
+    branch_from: Annotated[
+        Path | None, typer.Option("--from", metavar="RUN_DIR", help="Go on from a finished stage of another run.")
+    ] = None,
+    from_stage: Annotated[
+        str | None, typer.Option("--from-stage", metavar="N", help="With --from: the stage, by number or row.")
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over in a directory of its own beside a run that is there.")
     ] = False,
@@ -159,8 +166,9 @@ def run(
         checkpoint_every=checkpoint_every,
         keep_checkpoints=keep_checkpoints,
         allow_code=allow_code,
+        branch_from=branch_from,
     )
-    return run_command(RunOptions(request, spec, execution, json, save_spec, tune, write_recipe, fresh))
+    return run_command(RunOptions(request, spec, execution, json, save_spec, tune, write_recipe, fresh, from_stage))
 
 
 @app.command()
@@ -197,6 +205,7 @@ def resume(
     return resume_command(directory, {**options, "offline": offline, "progress": not quiet}, json)
 
 
+app.command()(reproduce)
 app.command()(score)
 
 

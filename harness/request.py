@@ -153,6 +153,11 @@ def read_request(path: Path) -> Request:
         UsageError: Neither of the two.
     """
     content = read_mapping(path)
+    if content.get("branch") is not None:
+        raise UsageError(
+            f"{path} goes on from a stage of another run",
+            hint="give its options with --from RUN --from-stage N, or cl-bench resume its run directory",
+        )
     if "results_version" in content:
         return request_of(build(RunSpec, content, str(path)))
     if isinstance(content.get("seeds"), str | int):

@@ -74,6 +74,8 @@ def method_label(spec: RunSpec) -> str:
     if spec.method is None:
         return "base"
     label = "+".join((spec.method.name, *(modifier.name for modifier in spec.modifiers)))
+    if spec.branch is not None:
+        label = f"{label}-after-{spec.branch.method}-{spec.branch.row}"
     return f"joint-{label}" if spec.bound == "joint" else label
 
 

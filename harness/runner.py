@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.allocator import keep_freed_memory
+from cl_bench.harness.branching import take_over
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.code_leave import check_code_leave
 from cl_bench.harness.disk import check_room, checkpoint_bytes
@@ -23,6 +24,7 @@ from cl_bench.harness.measure.run_evaluation import RunEvaluator
 from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.measure.shift.contexts import PromptSets
 from cl_bench.harness.measure.shift.panel import ShiftMeter
+from cl_bench.harness.memory import resident_bytes
 from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.safetensors_header import stored_parameters
@@ -130,6 +132,8 @@ class _Run:
             self.status.set("running")
             with self.status.beating():
                 self._check_room()
+                if self.spec.branch is not None:
+                    take_over(self.store, self.execution.branch_from)
                 self.work = self._prepare()
                 self._base_row()
                 state = self._stages()
@@ -242,7 +246,7 @@ class _Run:
     @contextmanager
     def _phase(self, stage: str, phase: str) -> Iterator[None]:
         self.status.set("running", stage=stage or None, phase=phase) if phase != "report" else None
-        self.store.event("phase", stage=stage, phase=phase)
+        self.store.event("phase", stage=stage, phase=phase, resident_bytes=resident_bytes())
         if phase == "evaluate":
             self.progress.phase(f"evaluate {stage}", len(self.work.rows.matrix.columns))
         elif phase != "adapt":

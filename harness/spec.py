@@ -157,6 +157,26 @@ class EvaluationSpec(_Spec):
     options_only: bool = True
 
 
+class BranchSpec(_Spec):
+    """Where a run goes on from another one.
+
+    Attributes:
+        run: Digest of the other run's specification.
+        method: What the other run is called.
+        stage: The last stage taken over, from 1.
+        row: Its row.
+        weights: Hash of its weights.
+        carried: Method and modifiers are those of the other run, and go on with their state; otherwise they begin anew.
+    """
+
+    run: str
+    method: str
+    stage: int = Field(ge=1)
+    row: str
+    weights: str
+    carried: bool
+
+
 class RunSpec(_Spec):
     """Everything that decides the result of one run, fully resolved.
 
@@ -180,6 +200,7 @@ class RunSpec(_Spec):
         seed: Run seed.
         limit: Rows a stage and a task are cut to (a partial run), or None.
         eval_every: Optimizer steps between evaluations within a stage, or None.
+        branch: The stage of another run that this one goes on from, or None.
     """
 
     results_version: int = RESULTS_VERSION
@@ -201,6 +222,7 @@ class RunSpec(_Spec):
     seed: int = Field(default=0, ge=0)
     limit: int | None = Field(default=None, ge=1)
     eval_every: int | None = Field(default=None, ge=1)
+    branch: BranchSpec | None = None
 
     @field_validator("precision", mode="before")
     @classmethod
@@ -227,6 +249,8 @@ class RunSpec(_Spec):
     def hash_payload(self) -> dict[str, Any]:
         """What the digest covers: the whole spec except where model files lie and what is said about rows."""
         payload = self.model_dump(mode="json")
+        if self.branch is None:  # runs of versions that had no branches keep their names
+            del payload["branch"]
         for task in payload["tasks"]:
             del task["remarks"]
         for role in ("model", "aligner"):
@@ -273,6 +297,7 @@ class Execution:
         checkpoint_every_steps: Optimizer steps between checkpoints within a stage, or None; goes before seconds.
         keep_checkpoints: Keep the weights of all finished stages, of the last alone, or of none once the run is done.
         allow_code: Whether programs that a model wrote may be run for scoring; None: the user has not said.
+        branch_from: Run directory that a branched run takes its first stages from, or None.
         attempt: Which of several runs of the same specification, from 1; each has a directory of its own.
     """
 
@@ -288,6 +313,7 @@ class Execution:
     checkpoint_every_steps: int | None = None
     keep_checkpoints: Literal["all", "last", "none"] = "all"
     allow_code: bool | None = None
+    branch_from: Path | None = None
     attempt: int = 1
 
 

@@ -115,8 +115,8 @@ class StageRun:
 
     def _components(self) -> Components:
         """Fresh method and modifiers with the state that the stage before left on disk."""
-        registry, index = self._work.registry, self._index
-        if index == 1:
+        registry, index, branch = self._work.registry, self._index, self._spec.branch
+        if index == 1 or (branch is not None and index == branch.stage + 1 and not branch.carried):
             return Components.of(self._spec, registry)
         previous = planned_stages(self._spec)[index - 2][0]
         return Components.of(self._spec, registry, load_state(self._store.stage_dir(index - 1, previous), _STATE))

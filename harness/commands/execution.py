@@ -38,6 +38,7 @@ def execution_of(
     checkpoint_every: str = "60s",
     keep_checkpoints: str = "all",
     allow_code: bool | None = None,
+    branch_from: Path | None = None,
 ) -> Execution:
     """Check the options and build an ``Execution``.
 
@@ -66,6 +67,7 @@ def execution_of(
         checkpoint_every_steps=steps,
         keep_checkpoints=cast(Any, keep_checkpoints),
         allow_code=allow_code,
+        branch_from=branch_from.resolve() if branch_from is not None else None,
     )
 
 

@@ -75,7 +75,7 @@ def as_before(directory: Path, options: Mapping[str, Any]) -> Execution:
     """
     given = {field for option in options for field in _FIELDS_OF.get(option, (option,))}
     before = {name: value for name, value in _last_execution(directory).items() if name in _RESTORED - given}
-    for name in ("data_root", "gold_ids"):
+    for name in ("data_root", "gold_ids", "branch_from"):
         if before.get(name):
             before[name] = Path(before[name])
     if "include_paths" in before:

@@ -36,6 +36,7 @@ class RunOptions:
         tune: Choose settings on dev rows first.
         write_recipe: Recipe file that receives the choice, or None.
         fresh: Start over beside a run that is there.
+        from_stage: Stage of ``execution.branch_from`` to go on from, by number or row, or None.
     """
 
     request: Request
@@ -46,6 +47,7 @@ class RunOptions:
     tune: bool = False
     write_recipe: Path | None = None
     fresh: bool = False
+    from_stage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def run_command(options: RunOptions) -> int:
         UsageError: The request is wrong; nothing was written.
         InterruptedRunError: The user stopped the run.
     """
+    if (options.execution.branch_from is None) != (options.from_stage is None):
+        raise UsageError("--from and --from-stage go together")
     if options.write_recipe is not None and not options.tune:
         raise UsageError("--write-recipe goes with --tune")
     prepare_libraries(options.execution)
@@ -81,6 +85,8 @@ def run_command(options: RunOptions) -> int:
         if options.tune:
             request, tuned = _tune(request, options, registry, progress)
         specs = resolve_noted(request, options.execution, registry, progress)
+        if options.execution.branch_from is not None:
+            specs = _branched(specs, options)
         if options.save_spec is not None:
             _save(specs, options.save_spec)
         outcomes = run_all(specs, options.execution, registry, progress, options.fresh)
@@ -134,6 +140,13 @@ def run_all(
             outcomes.append(Outcome(spec, None, ClBenchError(f"{type(error).__name__}: {error}", blamed(error))))
         progress.close()
     return outcomes
+
+
+def _branched(specs: Sequence[RunSpec], options: RunOptions) -> list[RunSpec]:
+    from cl_bench.harness.branching import branched
+
+    assert options.execution.branch_from is not None and options.from_stage is not None
+    return [branched(spec, options.execution.branch_from, options.from_stage) for spec in specs]
 
 
 def _meets_every_seed(error: BaseException | None) -> bool:

@@ -1,0 +1,124 @@
+"""A run that begins with finished stages of another one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from cl_bench.harness.errors import StoreError, UsageError
+from cl_bench.harness.files import flush_tree, plain, temporary_name
+from cl_bench.harness.measure.matrix import BASE_ROW
+from cl_bench.harness.models.fingerprint import weights_fingerprint
+from cl_bench.harness.planned_stages import planned_stages
+from cl_bench.harness.run_directory import CHECKPOINT, DONE, RunView, load_run, method_label, stage_folder
+from cl_bench.harness.spec import BranchSpec, RunSpec
+from cl_bench.harness.store import Store
+
+_SHARED = ("results_version", "lab_version", "data", "tasks", "suite", "evaluation", "model", "evaluation_batch_size",
+           "limit", "eval_every")  # fmt: skip
+"""Fields that both runs share, or the rows taken over would not be rows of the new run."""
+
+
+def branched(spec: RunSpec, directory: Path, stage: str) -> RunSpec:
+    """The specification of a run that goes on from a finished stage of another one.
+
+    Args:
+        spec: The new run as if it began from the untouched model.
+        directory: Run directory of the other one.
+        stage: Number of the stage in it, from 1, or its row.
+
+    Raises:
+        UsageError: No such stage, or the runs differ in what the rows taken over depend on.
+        StoreError: The other run is damaged, the stage is not finished, or its weights were not kept.
+    """
+    view = load_run(directory, weights=True)
+    stages = [name for name, _ in planned_stages(view.spec)]
+    number = _number(stage, stages, directory)
+    _check_shared(spec, view.spec, number)
+    row = stages[number - 1]
+    if row not in view.stages:
+        raise StoreError(f"stage {row} of {directory} is not finished", hint=f"cl-bench resume {directory}")
+    checkpoint = view.stages[row] / CHECKPOINT
+    if not checkpoint.is_dir():
+        raise StoreError(f"the weights of stage {row} are gone", "--keep-checkpoints removed them", "run it again")
+    return spec.model_copy(update={"branch": _branch(spec, view, number, row, weights_fingerprint(checkpoint))})
+
+
+def _branch(spec: RunSpec, view: RunView, number: int, row: str, weights: str) -> BranchSpec:
+    carried = spec.method == view.spec.method and spec.modifiers == view.spec.modifiers
+    return BranchSpec(
+        run=view.spec.digest(), method=method_label(view.spec), stage=number, row=row, weights=weights, carried=carried
+    )
+
+
+def _number(stage: str, stages: list[str], directory: Path) -> int:
+    if stage in stages:
+        return stages.index(stage) + 1
+    if stage.isdigit() and 1 <= int(stage) <= len(stages):
+        return int(stage)
+    known = ", ".join(f"{number} ({name})" for number, name in enumerate(stages, start=1))
+    raise UsageError(f"--from-stage {stage}: {directory} has no such stage", hint=f"one of {known}" if known else "")
+
+
+def _check_shared(spec: RunSpec, other: RunSpec, number: int) -> None:
+    one, two = spec.hash_payload(), other.hash_payload()
+    differing = [name for name in _SHARED if one[name] != two[name]]
+    ours, theirs = (plain(planned_stages(found)[:number]) for found in (spec, other))
+    if ours != theirs:
+        differing.append(f"the first {number} stages")
+    if one["precision"]["generation"] != two["precision"]["generation"]:
+        differing.append("precision.generation")
+    if len(planned_stages(spec)) <= number:
+        raise UsageError("no stage is left to train after the one that --from-stage names")
+    if differing:
+        raise UsageError(
+            "the new run cannot go on from the other one",
+            f"they differ in {', '.join(differing)}",
+            "give the same sequence, model, data, suite and evaluation",
+        )
+
+
+def take_over(store: Store, source: Path | None) -> None:
+    """Copy the rows before the branch into the new run, each whole or not at all; nothing where they are there.
+
+    Args:
+        store: The new run.
+        source: Run directory of the other one; None where it is not known any more.
+
+    Raises:
+        StoreError: The rows are missing and cannot be had, or are not those that the run was planned with.
+    """
+    branch = store.spec.branch
+    assert branch is not None
+    names = [BASE_ROW, *(name for name, _ in planned_stages(store.spec)[: branch.stage])]
+    folders = [stage_folder(index, name) for index, name in enumerate(names)]
+    for folder in folders:
+        if not store.exists(f"{folder}/{DONE}"):
+            _copy(_found(source, folder), store.path(folder))
+    weights = weights_fingerprint(store.path(folders[-1]) / CHECKPOINT)
+    if weights != branch.weights:
+        raise StoreError(
+            f"{store.path(folders[-1])} does not hold the weights that the run goes on from",
+            f"they hash to {weights[:8]}, not to {branch.weights[:8]}",
+            "begin the run again from the other one as it is now",
+        )
+
+
+def _found(source: Path | None, folder: str) -> Path:
+    if source is None or not (source / folder / DONE).is_file():
+        raise StoreError(
+            f"{folder} of the run that this one goes on from is gone",
+            f"{source if source is not None else 'the other run'} does not have it",
+            "name where it is now with --from",
+        )
+    return source / folder
+
+
+def _copy(source: Path, target: Path) -> None:
+    staged = temporary_name(target)
+    staged.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(source, staged)
+    flush_tree(staged)
+    if target.exists():
+        shutil.rmtree(target)
+    staged.replace(target)

@@ -1,0 +1,125 @@
+"""``cl-bench reproduce``: what of a run can be had again here, and what cannot; with ``--run`` whether it comes out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
+from cl_bench.harness.commands.resume import as_before
+from cl_bench.harness.commands.run import run_all
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, StoreError
+from cl_bench.harness.files import write_text
+from cl_bench.harness.manifest import environment
+from cl_bench.harness.progress import make_progress
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.run_directory import load_run
+from cl_bench.harness.selfcheck.results import first_difference, results_of
+
+_ENVIRONMENT = ("python", "machine", "threads", "git_commit", "git_diff_sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Something that is not what it was.
+
+    Attributes:
+        what: Its name.
+        then: What the run had, as text.
+        now: What is here, as text.
+        decides: Whether it is in the specification, so that the same run cannot be had at all.
+    """
+
+    what: str
+    then: str
+    now: str
+    decides: bool
+
+
+def reproduce_command(
+    directory: Path, options: Mapping[str, Any], output: Path, run: bool, save_spec: Path | None, json: bool
+) -> int:
+    """Compare, print, and run again where asked; returns the exit code.
+
+    Args:
+        directory: Run directory.
+        options: Options of ``execution_of`` that were given; the others are those of the run's last session.
+        output: Folder for the second run.
+        run: Carry the run out again and compare what comes of it.
+        save_spec: Where to write the specification, or None.
+        json: Print one line of JSON.
+
+    Raises:
+        StoreError: Not a run, or with ``run`` one that cannot be had again here.
+    """
+    view = load_run(directory)
+    execution = replace(as_before(directory, options), output=output, attempt=1)
+    prepare_libraries(execution)
+    check_device(execution.device)
+    if save_spec is not None:
+        write_text(save_spec, view.spec.to_yaml())
+    difference: str | None = None
+    with redirect_stdout(sys.stderr), make_progress(execution.progress) as progress:
+        registry = Registry(execution.include_paths)
+        progress.phase("reading models and data")
+        found = [*_specified(view.spec, execution, registry), *_around(view.manifest)]
+        progress.close()
+        if run:
+            if decisive := [one.what for one in found if one.decides]:
+                raise StoreError(f"{directory} cannot be run again here", f"not what it was: {', '.join(decisive)}")
+            (outcome,) = run_all([view.spec], execution, registry, progress)
+            assert outcome.result is not None
+            difference = first_difference(outcome.result.directory, directory)
+    if json:
+        print_json({"run": str(directory), "not_matched": [_as_plain(one) for one in found], "difference": difference})
+    else:
+        _print(directory, found, difference)
+    return EXIT_FAILED if difference or any(one.decides for one in found) else EXIT_DONE
+
+
+def _specified(spec: Any, execution: Any, registry: Registry) -> Iterator[Mismatch]:
+    from cl_bench.harness.resolve import changes
+
+    try:
+        changed = changes(spec, execution, registry)
+    except ClBenchError as error:
+        yield Mismatch("models, data and sources", "as the specification says", str(error).replace("\n", "; "), True)
+        return
+    for name in changed:
+        yield Mismatch(name, "as the specification says", "another", True)
+
+
+def _around(manifest: Mapping[str, Any]) -> Iterator[Mismatch]:
+    """What may make other numbers although the specification is the same."""
+    sessions = manifest.get("sessions") or [{}]
+    then, now = sessions[-1].get("environment", {}), environment()
+    for name in _ENVIRONMENT:
+        if then.get(name) != now.get(name):
+            yield Mismatch(name, str(then.get(name)), str(now.get(name)), False)
+    packages, here = then.get("packages", {}), now["packages"]
+    for name in sorted(packages.keys() | here.keys()):
+        if packages.get(name) != here.get(name):
+            yield Mismatch(f"package {name}", str(packages.get(name)), str(here.get(name)), False)
+    hardware = then.get("hardware", {})
+    for name, value in now["hardware"].items():
+        if name != "memory_bytes" and hardware.get(name) != value:
+            yield Mismatch(f"hardware: {name}", str(hardware.get(name, "not recorded")), str(value), False)
+
+
+def _as_plain(one: Mismatch) -> dict[str, Any]:
+    return {"what": one.what, "then": one.then, "now": one.now, "decides": one.decides}
+
+
+def _print(directory: Path, found: list[Mismatch], difference: str | None) -> None:
+    if not found:
+        print("specification, models, data, sources, versions and hardware are what they were")
+    for one in found:
+        kind = "decides the result" if one.decides else "may change numbers"
+        print(f"not matched ({kind}): {one.what}: {one.then} then, {one.now} now")
+    if difference is not None:
+        compared = len(results_of(directory))
+        print(f"the second run differs: {difference}" if difference else f"{compared} files are equal bit for bit")
