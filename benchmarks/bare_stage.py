@@ -36,7 +36,7 @@ class BareContext(TinyContext):
         super().__init__(folder, precision=precision, aligner=aligner, modifiers=modifiers, original=original)
         self._sampler, self._watch = sampler, watch
 
-    def sampler(self, model: ChatModel) -> Sampler:
+    def sampler(self, model: ChatModel, fixed: bool = False) -> Sampler:
         return self._sampler(model)
 
     def after_step(self, step: int) -> None:

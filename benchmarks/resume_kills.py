@@ -24,11 +24,11 @@ EACH, LATER, FEW = 5, 10, 5
 EXECUTION = Execution(threads=1, checkpoint_every_seconds=None, checkpoint_every_steps=1)
 HEAD = """# Kills and resumes
 
-Printed by `benchmarks/resume_kills.py`: short runs on the lab (`lab-s`, two stages of `science`, a checkpoint after every
-step) are killed with SIGKILL at seeded points and resumed, again and again, until each has had its kills; every run that
-came to its end is compared with an uninterrupted one, file by file. `cl-bench selfcheck resume` does the same on your
-machine. Activities: generation (sampling training data), training (optimizer steps), checkpoint (writing weights),
-evaluation (benchmarks and shift), record (every other file).
+Printed by `benchmarks/resume_kills.py`: short runs on the lab (`lab-s`, two stages of `science`, a checkpoint after
+every step) are killed with SIGKILL at seeded points and resumed, again and again, until each has had its kills; every
+run that came to its end is compared with an uninterrupted one, file by file. `cl-bench selfcheck resume` does the same
+on your machine. Activities: generation (sampling training data), training (optimizer steps), checkpoint (writing
+weights), evaluation (benchmarks and shift), record (every other file).
 """
 
 
