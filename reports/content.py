@@ -215,7 +215,7 @@ def rejected_sentences(view: RunView) -> list[str]:
 def warnings(view: RunView) -> list[str]:
     """What a reader must know before using the numbers."""
     state, reason = view.status.get("state", "not started"), view.status.get("reason")
-    shown = "unfinished: still running, or killed" if state == "running" else state
+    shown = "unfinished: still running" if state == "running" else state
     sentences = [] if state == "done" else [f"the run is {shown}" + (f": {reason}" if reason else "")]
     sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
     sentences += [f"{stage}: {sign}" for stage, signs in view.signs_of_collapse().items() for sign in signs]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cl_bench.harness.errors import UsageError
 from cl_bench.harness.run_directory import run_path
 from cl_bench.harness.spec import (
+    BranchSpec,
     ComponentSpec,
     DataSpec,
     EvaluationSpec,
@@ -66,6 +67,7 @@ CHANGES: dict[str, Any] = {
     "seed": 1,
     "limit": 4,
     "eval_every": 10,
+    "branch": BranchSpec(run="77", method="sft", stage=1, row="chemistry", weights="88", carried=False),
 }
 
 

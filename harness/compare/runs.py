@@ -107,6 +107,6 @@ def _load(directory: Path) -> RunView | str:
 def _why_not(view: RunView, earlier: dict[str, RunView]) -> str:
     state = view.status.get("state", "not started")
     if state not in SHOWN_STATES:
-        return f"unfinished: {'still running, or killed' if state == 'running' else state}"
+        return f"unfinished: {'still running' if state == 'running' else state}"
     copy = earlier.get(view.spec.digest())
     return f"the same run as {copy.directory}" if copy is not None else ""

@@ -80,7 +80,7 @@ def test_unknown_names(cli: Cli, tmp_path: Path, arguments: list[str], message: 
         (["--method", "sft", "--seeds", "1,1"], "given twice"),
         (["--method", "sft", "--seeds", "3-1"], "cannot read"),
         (["--method", "sft", "--checkpoint-every", "soon"], "cannot be read"),
-        (["--method", "sft", "--keep-checkpoints", "some"], "all or last"),
+        (["--method", "sft", "--keep-checkpoints", "some"], "all, last or none"),
         (["--method", "sft", "--data-root", "absent"], "not a folder"),
         (["--method", "sft", "--gold-ids", "absent"], "not a file"),
         (["--method", "sft", "--include-path", "absent"], "not a folder"),

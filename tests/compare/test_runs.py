@@ -51,7 +51,7 @@ def test_unfinished_runs_are_left_out_and_diverged_ones_shown(tmp_path: Path) ->
     reasons = {run.directory: run.reason for run in found.left_out}
     assert reasons == {
         interrupted.resolve(): "unfinished: interrupted",
-        running.resolve(): "unfinished: still running, or killed",
+        running.resolve(): "unfinished: interrupted",
     }
 
 

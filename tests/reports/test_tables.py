@@ -55,8 +55,11 @@ def test_run_that_diverged_says_so_and_keeps_its_rows(run_maker: RunMaker) -> No
 
 def test_killed_run_is_called_unfinished(run_maker: RunMaker) -> None:
     directory = run_maker()
-    Store.reopen(directory).status("running", stage="biology", phase="adapt")
-    assert "! the run is unfinished: still running, or killed" in render_run(directory, width=120)
+    store = Store.reopen(directory)
+    store.status("running", stage="biology", phase="adapt")
+    with store.lock():
+        assert "! the run is unfinished: still running" in render_run(directory, width=120)
+    assert "! the run is interrupted: process unknown on this host is gone" in render_run(directory, width=120)
 
 
 def test_base_run_has_no_stage_table(run_maker: RunMaker) -> None:

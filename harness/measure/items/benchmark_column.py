@@ -15,6 +15,7 @@ from cl_bench.harness.measure.items.openings import Frame
 from cl_bench.harness.measure.items.probed import ProbedColumn
 from cl_bench.harness.measure.items.task_column import (
     ASKED_PER_LESSON,
+    as_asked,
     check_ids,
     check_prompt,
     opening_ids,
@@ -151,8 +152,8 @@ class ProbedBenchmark(ProbedColumn):
     def lessons(self, base: ChatModel, most: int) -> list[TrainingRow]:
         """Right and finished answers to rows of the dev half; of scored options, the right one."""
         runner = self._make_runner("dev", ASKED_PER_LESSON * most, whole=True)
-        scored = {row.id for row in self._rows} | {row.question for row in self._rows}
-        free = [not {row.id, row.question} & scored for row in runner.rows()[self.name]]
+        scored = {key for row in self._rows for key in (row.id, as_asked(row.question))}
+        free = [not {row.id, as_asked(row.question)} & scored for row in runner.rows()[self.name]]
         if not any(free):
             return []
         samples, lm = self._asked(runner, base, "")

@@ -76,7 +76,7 @@ class ProbedColumn(ABC):
 
     @abstractmethod
     def lessons(self, base: ChatModel, most: int) -> list[TrainingRow]:
-        """The base's own right answers to dev rows, items of no scored column, at most so many; fixed by hash."""
+        """The base's own right answers to dev rows, no items of the column, at most so many; fixed by hash."""
 
 
 @dataclass(frozen=True, slots=True)

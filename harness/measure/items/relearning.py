@@ -47,7 +47,7 @@ def relearning(given: ProbeInput, settings: Relearning) -> Attempt:
     details = {"rows": len(lessons)}
     if len(lessons) < FEWEST:
         return Attempt(
-            reason=f"the untouched model is right on {len(lessons)} dev rows that are in no scored column, "
+            reason=f"the untouched model is right on {len(lessons)} dev rows that are no items of the column, "
             f"{FEWEST} are needed",
             details=details,
         )

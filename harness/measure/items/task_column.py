@@ -49,7 +49,7 @@ class ProbedTask(ProbedColumn):
         self._examples = {example.id: example for example in column.examples}
         self._settings = evaluation_settings(column.task, spec.evaluation_batch_size)
         self._scored = {
-            key for item in scored for example in item.examples for key in (example.key, _asked(example.question))
+            key for item in scored for example in item.examples for key in (example.key, as_asked(example.question))
         }
 
     def check(self, model: ChatModel, samples: Sequence[Sample]) -> None:
@@ -90,7 +90,7 @@ class ProbedTask(ProbedColumn):
         free = [
             example
             for example in self._task.dev()
-            if example.key not in self._scored and _asked(example.question) not in self._scored
+            if example.key not in self._scored and as_asked(example.question) not in self._scored
         ]
         asked = fixed_rows(free, ASKED_PER_LESSON * most)
         with no_trace(base):
@@ -165,6 +165,6 @@ def whole_text(model: ChatModel, start: Sequence[int], completion: Completion, s
     return text
 
 
-def _asked(question: str) -> str:
+def as_asked(question: str) -> str:
     """A question as it is compared with others: case and spaces do not matter."""
     return " ".join(question.lower().split())

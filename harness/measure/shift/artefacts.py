@@ -11,7 +11,7 @@ from typing import Any
 
 from cl_bench.harness.measure.collapse import repeats_itself
 from cl_bench.harness.measure.shift.records import Against, Record
-from cl_bench.harness.measure.shift.responses import SCORED, Responses, generated
+from cl_bench.harness.measure.shift.responses import SCORED, Responses, generated, in_both
 
 TEACHER_PHRASES = (
     "example response",
@@ -24,8 +24,18 @@ TEACHER_PHRASES = (
     "possible response to the question above",
     "in your own words",
     "answer the question yourself",
+    "a correct solution:",
+    "a correct solution is:",
+    "a worked solution to this problem",
+    "a worked answer:",
+    "you have understood this solution",
+    "now derive the answer yourself",
+    "now solve the question above",
+    "an earlier attempt:",
+    "earlier answer:",
+    "explain how to get there, and end with it",
 )
-"""Wording, lower case, of prompts that show a demonstration; it has no place in an answer."""
+"""Wording, lower case, of prompts that show a demonstration, an attempt or a hint; it has no place in an answer."""
 _TRUNCATED = "truncation"
 _GREEDY = "greedy answers that evaluation stored"
 _COMPRESSED, _COMPRESSED_FROM = 0.2, 200
@@ -99,6 +109,9 @@ def artefact_rates(responses: Responses, special: Sequence[str]) -> tuple[int, d
 def artefact_records(after: Responses, earlier: Mapping[Against, Responses], special: Sequence[str]) -> list[Record]:
     """The rate after the stage, and how much that is more than the untouched model's and the previous row's.
 
+    A change, and the growth of words, is over the rows that both models answered: a column that one of them lacks is no
+    change of the other's.
+
     Args:
         after: Answers after the stage.
         earlier: Answers of the untouched model and of the row before.
@@ -108,9 +121,11 @@ def artefact_records(after: Responses, earlier: Mapping[Against, Responses], spe
     reason = "" if n else "no scored row has a generated answer"
     records = [_record("artefact_rate", "none", n, rates, reason)]
     for against, responses in earlier.items():
-        count, before = artefact_rates(responses, special)
-        change = {kind: rate - before[kind] for kind, rate in rates.items()} if count else {}
-        records.append(_record("artefact_rate_change", against, min(n, count), change, "" if change else reason))
+        before, now = in_both(responses, after)
+        count, rates_before = artefact_rates(before, special)
+        _, rates_now = artefact_rates(now, special)
+        change = {kind: rate - rates_before[kind] for kind, rate in rates_now.items()}
+        records.append(_record("artefact_rate_change", against, count, change, "" if change else reason))
     records.append(_growth_record(earlier["base"], after))
     return records
 
@@ -145,7 +160,7 @@ def _grams(text: str) -> set[str]:
 def _growth_record(before: Responses, after: Responses) -> Record:
     sides = [
         [str(row["response"]) for own in responses.values() for row in generated(own).values()]
-        for responses in (before, after)
+        for responses in in_both(before, after)
     ]
     growing = ngram_growth(*sides) if all(sides) else {}
     reason = "" if growing else "no n-gram grew" if all(sides) else "no scored row has a generated answer in both rows"
@@ -173,6 +188,6 @@ def _record(measure: str, against: Against, n: int, rates: Mapping[str, float], 
         unit="fraction",
         n=n,
         value=rates.get("any"),
-        reason=reason or ("" if rates else "the other row has no generated answer"),
+        reason=reason or ("" if rates else "no scored row has a generated answer in both rows"),
         by={kind: rate for kind, rate in rates.items() if kind != "any"},
     )

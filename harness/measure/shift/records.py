@@ -27,7 +27,7 @@ class Record:
         n: How many things the reduction goes over (tokens of a token mean, answers, weights).
         value: The number; None where it does not exist.
         reason: Why there is none, or what to mind about the one there is.
-        by: The same by part: task, benchmark, layer or kind.
+        by: The same by part: task, benchmark, layer or kind; of a difference, the two numbers.
     """
 
     measure: str

@@ -24,6 +24,17 @@ def generated(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]
     return {str(row["id"]): row for row in rows if row.get("response") is not None and row.get("tokens")}
 
 
+def in_both(before: Responses, after: Responses) -> tuple[Responses, Responses]:
+    """The rows of each side that have a generated answer on both."""
+    sides = [{column: generated(rows) for column, rows in responses.items()} for responses in (before, after)]
+    shared = {column: sides[0][column].keys() & rows.keys() for column, rows in sides[1].items() if column in sides[0]}
+    one, other = (
+        {column: [row for id_, row in side[column].items() if id_ in ids] for column, ids in shared.items()}
+        for side in sides
+    )
+    return one, other
+
+
 def drift_records(before: Responses, after: Responses, against: Against) -> list[Record]:
     """Length ratio, exact match and edit similarity of the answers to the same rows, over all and by column.
 
@@ -42,7 +53,11 @@ def drift_records(before: Responses, after: Responses, against: Against) -> list
     measures = {
         "response_length_ratio": (_length_ratio, "mean length after / mean length before", "1"),
         "response_exact_match": (_exact_match, "mean over answers", "fraction"),
-        "response_edit_similarity": (_similarity, "mean over answers", "fraction"),
+        "response_edit_similarity": (
+            _similarity,
+            f"mean over answers, by words of the first {_LONGEST:,} characters",
+            "fraction",
+        ),
     }
     return [
         Record(

@@ -121,6 +121,7 @@ def _excess(
         n=_count(theirs, reduction),
         value=value,
         reason=remark if value is not None else missing,
+        by={} if value is None else {"trained on": one, "own answers": other},
     )
 
 

@@ -57,15 +57,17 @@ def matrix_change(anchor: Tensor, current: Tensor, tolerance: float = TOLERANCE)
     Returns:
         ``spectral_norm``; ``stable_rank`` = squared Frobenius norm / squared spectral norm; ``effective_rank`` =
         exp(entropy of the normalised singular values, Roy and Vetterli 2007); ``effective_rank_energy``, the same of
-        the squared ones; ``changed_share``. The ranks of no change at all are 0.
+        the squared ones; ``changed_share``. The ranks of no change at all are 0, all are NaN where the change is not
+        finite.
     """
     before, after = anchor.double(), current.double()
     change = after - before
-    singular = torch.linalg.svdvals(change)
+    finite = bool(change.isfinite().all())  # the decomposition of anything else is an error
+    singular = torch.linalg.svdvals(change) if finite else torch.full((min(change.shape),), torch.nan).double()
     largest = float(singular.max())
     return {
         "spectral_norm": largest,
-        "stable_rank": float(singular.square().sum()) / largest**2 if largest > 0 else 0.0,
+        "stable_rank": float(singular.square().sum()) / largest**2 if largest != 0 else 0.0,
         "effective_rank": _entropy_rank(singular),
         "effective_rank_energy": _entropy_rank(singular.square()),
         "changed_share": _changed(before, change, tolerance) / change.numel(),
@@ -76,7 +78,8 @@ def weight_records(anchor: torch.nn.Module, current: torch.nn.Module, against: A
     """Relative L2, cosine, share changed, spectral norm and ranks of the change, over all weights and by layer.
 
     A piece of one weight is looked at at a time. Above ``RANKS_UP_TO`` weights the singular values, whose cost grows
-    with the cube of a matrix's side, are left out with a reason.
+    with the cube of a matrix's side, are left out with a reason. Weights that the other model lacks, or has in another
+    shape, are counted in a remark.
 
     Args:
         anchor: The model before; parameters of the same names and shapes.
@@ -85,17 +88,21 @@ def weight_records(anchor: torch.nn.Module, current: torch.nn.Module, against: A
     """
     before = dict(anchor.named_parameters())
     ranked = sum(weight.numel() for weight in before.values()) <= RANKS_UP_TO
+    after = dict(current.named_parameters())
+    alike = [name for name in after if name in before and before[name].shape == after[name].shape]
+    apart = len(before.keys() | after.keys()) - len(alike)
     total, layers = _Moved(), dict[str, _Moved]()
     with torch.no_grad():
-        for name, weight in current.named_parameters():
-            if name in before and before[name].shape == weight.shape:
+        for name, weight in after.items():
+            if name in alike:
                 moved = _Moved()
                 moved.add(before[name], weight)
                 if ranked and weight.dim() == 2:
                     moved.matrices.append(matrix_change(before[name], weight))
                 total.merge(moved)
                 layers.setdefault(layer_of(name), _Moved()).merge(moved)
-    return [_record(name, total, layers, against, ranked) for name in _UNITS]
+    remark = f"{apart} weights left out that are not in both models in one shape" if apart else ""
+    return [_record(name, total, layers, against, ranked, remark) for name in _UNITS]
 
 
 def layer_of(name: str) -> str:
@@ -157,9 +164,11 @@ class _Moved:
         return self.relative_l2 if measure == "relative_l2" else self.cosine
 
 
-def _record(measure: str, total: _Moved, layers: Mapping[str, _Moved], against: Against, ranked: bool) -> Record:
+def _record(
+    measure: str, total: _Moved, layers: Mapping[str, _Moved], against: Against, ranked: bool, remark: str
+) -> Record:
     of_matrices = measure in _OF_MATRICES
-    reason = f"not computed for models of more than {RANKS_UP_TO:,} weights" if of_matrices and not ranked else ""
+    too_many = of_matrices and not ranked
     reduction, unit = _UNITS[measure]
     return Record(
         measure=f"parameter_{measure}",
@@ -169,9 +178,9 @@ def _record(measure: str, total: _Moved, layers: Mapping[str, _Moved], against: 
         reduction=reduction,
         unit=unit,
         n=len(total.matrices) if of_matrices else total.weights,
-        value=None if reason else total.value(measure),
-        reason=reason,
-        by={} if reason else {name: moved.value(measure) for name, moved in layers.items()},
+        value=None if too_many else total.value(measure),
+        reason=f"not computed for models of more than {RANKS_UP_TO:,} weights" if too_many else remark,
+        by={} if too_many else {name: moved.value(measure) for name, moved in layers.items()},
     )
 
 
