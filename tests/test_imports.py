@@ -24,9 +24,9 @@ UNSTABLE = ("trl", "transformers", "peft", "lm_eval", "datasets", "evaluate")
 """Libraries whose names move between versions."""
 LONGEST = 400
 LOADED_BY_EVALUATE = "harness/measure/evaluate_modules/*/*.py"
+"""Scripts that ``evaluate.load`` copies and runs; nothing imports them."""
 PRELOADED = "harness/selfcheck/preloaded.py"
 """Imports the libraries of a run, once for many processes; loaded by name in a process of its own."""
-"""Scripts that ``evaluate.load`` copies and runs; nothing imports them."""
 
 
 def sources() -> list[Path]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from cl_bench.harness.commands.items import answer_of, visible
+from cl_bench.harness.commands.items import answer_of
 from cl_bench.harness.documents import validate_document
+from cl_bench.harness.escaping import visible
 from cl_bench.harness.files import read_json
 from cl_bench.harness.run_directory import load_run
 from cl_bench.reports.items import items_grid, recovery_grids

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.measure import lm_eval_model
+from cl_bench.harness.measure.loglikelihood import loglikelihoods
 from cl_bench.harness.measure.run_evaluation import RunEvaluator
 from cl_bench.harness.measure.task_result import TaskResult
 from cl_bench.harness.models.chat_model import ChatModel
@@ -59,7 +60,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch, first: Path) -> list[int]:
 def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of requests of every call that computes log-likelihoods."""
     found: list[int] = []
-    real = lm_eval_model.loglikelihoods
+    real = loglikelihoods
 
     def counted(model: ChatModel, requests: Sequence[Any], *rest: Any, **named: Any) -> Any:
         found.append(len(requests))

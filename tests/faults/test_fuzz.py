@@ -34,7 +34,7 @@ SEQUENCES = Path(__file__).parents[2] / "sequences"
 SUITES = Path(__file__).parents[2] / "tasks/retention"
 
 
-def cases(count: int) -> Any:
+def cases(count: int) -> settings:
     return settings(
         max_examples=count,
         deadline=None,

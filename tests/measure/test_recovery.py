@@ -151,6 +151,20 @@ def test_relearning_trains_a_copy_and_the_same_one_every_time(tiny_model: ChatMo
         assert torch.allclose(one, other, atol=1e-4)
 
 
+def test_twenty_steps_on_at_most_thirty_two_lessons(tiny_model: ChatModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    step = torch.optim.AdamW.step
+
+    def counted(self: torch.optim.AdamW, closure: None = None) -> object:
+        steps.append(1)
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", counted)
+    found = relearning(asked(tiny_model, ids=("seen-1", "gone-1"), lessons=100), Relearning(learning_rate=1e-3))
+    assert (len(steps), found.details) == (20, {"rows": 32})
+    assert found.right == {"seen-1": True, "gone-1": False}
+
+
 def test_the_likeliest_option_by_what_tells_options_apart(tiny_model: ChatModel) -> None:
     prompt = tiny_model.prompt_ids(({"role": "user", "content": "which?"},))
 

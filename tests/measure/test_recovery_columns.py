@@ -227,3 +227,13 @@ def test_lessons_of_a_benchmark_are_its_right_answers_to_other_rows(lab: ChatMod
     assert all(row.completion_ids[-1] == lab.end_id for row in lessons)
     texts = [lab.decode(row.completion_ids) for row in lessons]
     assert all("answer is" in text for text in texts)
+
+
+def test_a_lesson_of_a_benchmark_asks_no_item_in_other_letters_or_spaces(lab: ChatModel) -> None:
+    column = lab_benchmark("pick")
+    lessons = [row.example_id for row in column.lessons(lab, 6)]
+    rows = {row.id: row for row in column._make_runner("dev", None, whole=True).rows()["lab-pick"]}
+    copied = replace(rows[lessons[0]], id="elsewhere", question=f"  {rows[lessons[0]].question.upper()} ")
+    column._rows = [*column._rows, copied]
+    found = [row.example_id for row in column.lessons(lab, 6)]
+    assert found[:5] == lessons[1:], "the copied item alone is left out"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from cl_bench.harness.measure.shift import distributions
+from cl_bench.harness.measure.shift import comparison, distributions
 from cl_bench.harness.measure.shift.comparison import compare
 from cl_bench.harness.measure.shift.contexts import PromptSet, ShiftPrompt
 from cl_bench.harness.measure.shift.distributions import Stance, distribution_records
-from cl_bench.harness.measure.shift.divergence import hidden_states, measure_kl
+from cl_bench.harness.measure.shift.divergence import hidden_states, measure_kl, token_kl
 from cl_bench.harness.measure.shift.records import Record
 from cl_bench.harness.measure.shift.responses import unbiased_mmd2
 from cl_bench.harness.models.chat_model import ChatModel
@@ -54,9 +54,7 @@ def divergences(records: list[Record], against: str) -> dict[tuple[str, str], tu
 
 
 def agree(records: list[Record], found: Stance) -> bool:
-    pairs = [
-        (divergences(records, against), by_hand(found, against)) for against in ("base", "previous")
-    ]  # fmt: skip
+    pairs = [(divergences(records, against), by_hand(found, against)) for against in ("base", "previous")]
     return all(
         one.keys() == other.keys()
         and all(one[key][1] == other[key][1] and one[key][0] == pytest.approx(other[key][0], rel=1e-4) for key in one)
@@ -70,14 +68,15 @@ def test_forward_is_the_earlier_models_answers_and_reverse_the_current_ones() ->
     assert agree(records, found)
     assert (records[0].measure, records[0].against, records[0].reduction) == ("forward_kl", "base", "token mean")
     for record in records:
-        whose = {"forward_kl": {"base": "untouched", "previous": "previous row"}[record.against]}.get(record.measure)
-        assert whose is None or whose in record.contexts
-        assert record.measure != "reverse_kl" or record.contexts.startswith("this stage's")
+        if record.measure in ("forward_kl", "top1_agreement"):
+            assert record.contexts.startswith({"base": "the untouched", "previous": "the previous"}[record.against])
+        if record.measure == "reverse_kl":
+            assert record.contexts.startswith("this stage's")
     empty = [record for record in records if record.prompts == "general"]
     assert empty and all(record.value is None and record.reason == NONE.reason and record.n == 0 for record in empty)
 
 
-@pytest.mark.parametrize("mistake", ["direction", "contexts"])
+@pytest.mark.parametrize("mistake", ["direction", "pairs"])
 def test_a_swap_is_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def swapped(models: Any, answers: Any, embedder: str) -> Any:
         read = compare(models, answers, embedder)
@@ -86,11 +85,7 @@ def test_a_swap_is_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = stance()
     if mistake == "direction":
-        # KL(second || first) under the name of KL(first || second).
-        from cl_bench.harness.measure.shift import comparison
-
-        real = comparison.token_kl
-        monkeypatch.setattr(comparison, "token_kl", lambda one, two: real(two, one))
+        monkeypatch.setattr(comparison, "token_kl", lambda one, two: token_kl(two, one))
     else:
         monkeypatch.setattr(distributions, "compare", swapped)
     assert not agree(distribution_records(found, [NEW]), found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from cl_bench.harness.measure.shift.artefacts import artefact_rates, artefact_records, artefacts_of, ngram_growth
 from cl_bench.harness.measure.shift.records import Record
 from cl_bench.harness.measure.shift.responses import drift_records
+from cl_bench.methods import opsd, rft, sdpo
+from cl_bench.methods.training.conditioning import DEFAULT_TEMPLATE
+from cl_bench.tasks.lab.conditioning import COMBINED, TRAINED
 
 CLEAN = "The metal melts at 40 degrees, so the answer is 40."
 SPECIAL = ("<|im_end|>", "<|endoftext|>")
@@ -104,6 +108,58 @@ def test_the_word_that_spreads_comes_first_and_one_loop_is_no_growth_of_many() -
     assert list(growing.values()) == sorted(growing.values(), reverse=True)
     assert ngram_growth(before, before) == {}
     assert "loop" not in ngram_growth(before, [*before, "loop " * 500])
+
+
+@pytest.mark.parametrize("planted", ["zyx", "so it"])
+def test_what_was_planted_leads_and_what_was_frequent_before_does_not(planted: str) -> None:
+    draw = random.Random(0)
+    words = [f"w{number}" for number in range(30)]
+    before = [" ".join(draw.choices(words, k=12)) for _ in range(200)]
+    after = [" ".join(draw.choices(words, k=12)) + (f" {planted}" if i % 4 == 0 else "") for i in range(200)]
+    growing = ngram_growth(before, after)
+    assert planted in list(growing)[:3] and growing[planted] > 4
+    # Chance alone: words drawn alike on both sides stay far below what was planted.
+    others = [z for gram, z in growing.items() if not set(gram.split()) & set(planted.split())]
+    assert max(others, default=0.0) < growing[planted]
+    assert planted not in ngram_growth(after, before), "what became rare did not grow"
+
+
+def test_rows_that_only_one_side_answered_change_and_grow_nothing() -> None:
+    old = {"a": [row(CLEAN, str(i)) for i in range(8)]}
+    looping = [row(PLANTED["repetition"][0] + " zyx", str(i)) for i in range(8)]
+    found = by_name(artefact_records({**old, "new": looping}, {"base": old, "previous": {"b": looping}}, SPECIAL))
+    assert found["artefact_rate", "none"].value == 0.5 and found["artefact_rate", "none"].n == 16
+    assert (found["artefact_rate_change", "base"].value, found["artefact_rate_change", "base"].n) == (0, 8)
+    assert found["ngram_growth", "base"].value is None and found["ngram_growth", "base"].reason == "no n-gram grew"
+    previous = found["artefact_rate_change", "previous"]
+    assert previous.value is None and "in both rows" in previous.reason and previous.n == 0
+
+
+def test_two_rows_the_same_have_neither_drift_nor_change() -> None:
+    rows = {"a": [row(CLEAN, "1"), row(PLANTED["leaked_template"][0], "2", ended="length")]}
+    drift = {record.measure: record.value for record in drift_records(rows, rows, "previous")}
+    assert set(drift.values()) == {1.0}
+    found = by_name(artefact_records(rows, {"base": rows, "previous": rows}, SPECIAL))
+    change = found["artefact_rate_change", "base"]
+    assert change.value == 0 and set(change.by.values()) == {0}
+    assert found["ngram_growth", "base"].value is None
+
+
+TEACHERS = (
+    sdpo.SOLUTION_TEMPLATE,
+    sdpo.FEEDBACK_TEMPLATE,
+    opsd.SOLUTION_TEMPLATE,
+    rft.HINT_TEMPLATE,
+    DEFAULT_TEMPLATE,
+    *TRAINED[:1],
+    *COMBINED,
+)
+
+
+@pytest.mark.parametrize("template", TEACHERS)
+def test_every_wording_that_shows_a_teacher_more_than_the_student_is_known(template: str) -> None:
+    shown = template.replace("{question}", "").replace("{demonstration}", "4").replace("{attempt}", "3")
+    assert artefacts_of(row(f"{CLEAN} {shown}"))["leaked_teacher"]
 
 
 def test_drift_of_answers_against_earlier_ones() -> None:

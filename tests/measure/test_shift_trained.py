@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cl_bench.harness.measure.shift.divergence import measure_nll
+from cl_bench.harness.measure.shift.trained import Reader, training_records
 from cl_bench.methods.base import Method
 from cl_bench.methods.grpo import GRPO
 from cl_bench.methods.sdft import SDFT
 from cl_bench.methods.sft import SFT
 from cl_bench.methods.training import trained
-from cl_bench.methods.training.trained import sample_order
+from cl_bench.methods.training.trained import TrainedRow, sample_order
 from tests.support import Stopped, TinyContext, tiny_model, toy_examples, toy_stage
 
 METHODS: dict[str, tuple[type[Method], dict[str, Any]]] = {
@@ -57,3 +60,37 @@ def test_a_sample_of_many_rows_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
     adapt("sft", context)
     ids = sorted((example.id for example in toy_examples(8)), key=sample_order)
     assert [row.example_id for row in context.ledger.trained] == ids[:3]
+
+
+def test_likelihood_of_training_rows_is_never_called_a_divergence_and_own_rollouts_are_marked_everywhere() -> None:
+    base, start = tiny_model(0), tiny_model(1)
+    rows = [TrainedRow(str(i), (3, 10 + i), (5, 6, 7)[: 1 + i % 3], on_policy=i == 2) for i in range(6)]
+    own = {row.prompt_ids: (8, 9, 4, 4) for row in rows[:4]}
+    records = training_records(rows, [Reader("base", base, own), Reader("previous", start, own)], 6)
+    for record in records:
+        assert record.measure in ("training_nll", "training_nll_excess")
+        assert not re.search(r"\bkl\b|diverg", " ".join((record.measure, record.contexts, record.unit)).lower())
+        assert "not comparable" in record.reason, "one rollout of the student's own among the rows is enough"
+    assert not any(record.reason for record in training_records(rows[:2], [Reader("base", base, own)], 6))
+
+
+def test_excess_is_over_the_same_prompts_under_the_same_model() -> None:
+    base, start = tiny_model(0), tiny_model(1)
+    rows = [TrainedRow(str(i), (3, 10 + i), (5, 6, 7)[: 1 + i % 3]) for i in range(6)]
+    own = {row.prompt_ids: (8, 9, 4, 4)[: 1 + i] for i, row in enumerate(rows[:4])}
+    found = training_records(rows, [Reader("base", base, own), Reader("previous", start, own)], 6)
+    for against, model in (("base", base), ("previous", start)):
+        theirs = measure_nll(model, [(row.prompt_ids, row.completion_ids) for row in rows[:4]])
+        ours = measure_nll(model, [(row.prompt_ids, own[row.prompt_ids]) for row in rows[:4]])
+        every = measure_nll(model, [(row.prompt_ids, row.completion_ids) for row in rows])
+        for reduction, n in (("token", "tokens"), ("sequence", "sequences")):
+            mean = f"{reduction}_mean"
+            nll, excess = (
+                next(r for r in found if (r.measure, r.against, r.reduction) == (name, against, f"{reduction} mean"))
+                for name in ("training_nll", "training_nll_excess")
+            )
+            assert nll.value == pytest.approx(every[mean], rel=1e-5)
+            assert nll.n == every[n]
+            assert excess.value == pytest.approx(float(theirs[mean] or 0) - float(ours[mean] or 0), rel=1e-4)
+            assert excess.n == theirs[n], "rows without an own answer to compare with do not count"
+            assert excess.by["own answers"] == pytest.approx(ours[mean], rel=1e-5)

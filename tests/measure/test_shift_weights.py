@@ -9,7 +9,7 @@ import torch
 
 from cl_bench.harness.measure.shift import weights
 from cl_bench.harness.measure.shift.records import Record
-from cl_bench.harness.measure.shift.weights import layer_of, weight_records
+from cl_bench.harness.measure.shift.weights import layer_of, matrix_change, weight_records
 from tests.support import tiny_model
 
 
@@ -79,3 +79,32 @@ def test_ranks_of_large_models_are_null_with_a_reason(monkeypatch: pytest.Monkey
 )
 def test_layers_by_name(name: str, layer: str) -> None:
     assert layer_of(name) == layer
+
+
+def test_weights_that_are_not_finite_are_no_number_and_no_error() -> None:
+    anchor = tiny_model(0).model
+    current = copy.deepcopy(anchor)
+    with torch.no_grad():
+        current.get_parameter("model.layers.1.mlp.up_proj.weight")[0, 0] = torch.nan
+    for record in weight_records(anchor, current, "base"):
+        found = record.to_json()
+        assert found["value"] is None or record.measure == "parameter_changed_share"
+        assert found["value"] is not None or found["reason"] == "undefined: not a finite number"
+
+
+def test_weights_that_only_one_model_has_are_not_left_out_in_silence() -> None:
+    anchor, wide = tiny_model(0).model, tiny_model(0, vocabulary=300).model
+    found = by_name(weight_records(anchor, wide, "base"))
+    assert found["relative_l2"].value is not None
+    assert found["relative_l2"].reason == "1 weights left out that are not in both models in one shape"
+    nothing = by_name(weight_records(anchor, torch.nn.Linear(2, 2), "base"))["relative_l2"].to_json()
+    assert nothing["value"] is None and "left out" in nothing["reason"]
+
+
+@pytest.mark.parametrize("rank", [1, 3, 8])
+def test_effective_rank_of_equal_singular_values_is_their_number(rank: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.linalg.qr(torch.randn(12, 12, generator=generator).double())[0] for _ in range(2))
+    found = matrix_change(torch.zeros(12, 12), 0.3 * left[:, :rank] @ right[:rank])
+    assert (found["effective_rank"], found["stable_rank"]) == pytest.approx((rank, rank), rel=1e-6)
+    assert found["spectral_norm"] == pytest.approx(0.3)

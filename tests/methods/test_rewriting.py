@@ -40,7 +40,7 @@ class ScriptedContext(TinyContext):
 
     script: Scripted
 
-    def sampler(self, model: ChatModel) -> Sampler:
+    def sampler(self, model: ChatModel, fixed: bool = False) -> Sampler:
         return self.script
 
 

@@ -134,7 +134,7 @@ def our_step(
     """Train a copy of the student with a method's own trainer, with SGD in place of AdamW."""
 
     class Context(TinyContext):
-        def sampler(self, model: ChatModel) -> Sampler:
+        def sampler(self, model: ChatModel, fixed: bool = False) -> Sampler:
             return sampler or super().sampler(model)
 
     def plain_sgd(self: Any, *rest: Any) -> torch.optim.Optimizer:

@@ -24,7 +24,7 @@ Tamper = Callable[[Path], bool]
 
 
 def check(
-    folder: Path, method: str, modifiers: Sequence[str], plan: Plan, between: Tamper | None = None
+    folder: Path, method: str, modifiers: Sequence[str], plan: Plan, between: Callable[[Path], None] | None = None
 ) -> ResumeCheck:
     spec = short_run(method, modifiers, Registry(), EXECUTION)
     return check_resume(method, spec, EXECUTION, folder, plan, SilentProgress(quiet=True), between)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from cl_bench.harness.errors import UnknownNameError
-from cl_bench.harness.measure.items.causes import Cause, Sample, verdict
+from cl_bench.harness.measure.items.causes import NO_VERDICT, Cause, Sample, verdict
 from cl_bench.harness.measure.items.transitions import ColumnLedger, items_of, paired
 from cl_bench.harness.measure.matrix import BASE_ROW, Column
 from cl_bench.harness.planned_stages import learned_columns
@@ -59,7 +59,8 @@ def column_ledger(view: RunView, column: str, before: str, after: str, read: Rea
     items, left_out = items_of((one, other, options_of((one, other), found)) for one, other in pairs)
     if items:
         return ColumnLedger(column, before, after, items, left_out)
-    return ColumnLedger(column, before, after, left_out=left_out, reason=_GRADED if left_out else "no items")
+    reason = _GRADED if NO_VERDICT in left_out else "its rows were all skipped" if left_out else "no items"
+    return ColumnLedger(column, before, after, left_out=left_out, reason=reason)
 
 
 def last_row(view: RunView) -> str:

@@ -158,7 +158,12 @@ class _Moved:
             found = [matrix[measure] for matrix in self.matrices]
             if not found:
                 return None
-            return max(found) if measure == "spectral_norm" else sum(found) / len(found)
+            # torch's maximum, unlike Python's, is NaN where one of them is.
+            return (
+                float(torch.tensor(found, dtype=torch.float64).max())
+                if measure == "spectral_norm"
+                else sum(found) / len(found)
+            )
         if measure == "changed_share":
             return self.changed / self.weights if self.weights else None
         return self.relative_l2 if measure == "relative_l2" else self.cosine
@@ -185,7 +190,7 @@ def _record(
 
 
 def _changed(before: Tensor, change: Tensor, tolerance: float) -> int:
-    return int((change.abs() > tolerance * before.abs()).sum())
+    return int((~(change.abs() <= tolerance * before.abs())).sum())  # a weight that became NaN has changed
 
 
 def _entropy_rank(weights: Tensor) -> float:
