@@ -5,7 +5,8 @@
 Shift and outcome are drawn from two normal distributions with a given correlation, for eight clusters of one point
 (runs with one adaptation each) and eight of three points that share half of their variance. A correlation of 0 is what
 permuted labels give. "Outside": a shift whose logarithm is normal, so that the relation is no line and r no summary of
-it; and the plain percentile interval over points, which is recorded for comparison and never shown.
+it. The plain percentile interval over points is recorded for comparison from 100 independent points on; eight and
+thirty are outside.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from interval_coverage import HIGHEST, LOWEST, REPLICATIONS, Array, Case, coverage
 
+from cl_bench.harness.compare.correlation import PERCENTILE_POINTS
 from cl_bench.harness.compare.regression import line_band
 from cl_bench.harness.measure.correlation import SMALLEST_CLUSTERS, ClusterIntervals, clustered, correlate, resamples
 from cl_bench.harness.measure.statistics.intervals import Interval
@@ -25,12 +27,14 @@ SHARED = 0.5
 """Share of the variance of points in one cluster that they have in common."""
 
 
-def drawn(generator: np.random.Generator, r: float, points: int) -> tuple[Array, Array]:
-    """Shift and outcome of ``SMALLEST_CLUSTERS`` clusters of so many points, correlated within and between."""
+def drawn(
+    generator: np.random.Generator, r: float, points: int, clusters: int = SMALLEST_CLUSTERS
+) -> tuple[Array, Array]:
+    """Shift and outcome of clusters of so many points, correlated within and between."""
     mixing = np.linalg.cholesky(np.array([[1, r], [r, 1]])).T
-    own = generator.normal(size=(SMALLEST_CLUSTERS, points, 2)) @ mixing
+    own = generator.normal(size=(clusters, points, 2)) @ mixing
     if points > 1:
-        common = generator.normal(size=(SMALLEST_CLUSTERS, 1, 2)) @ mixing
+        common = generator.normal(size=(clusters, 1, 2)) @ mixing
         own = math.sqrt(SHARED) * common + math.sqrt(1 - SHARED) * own
     return own[..., 0].ravel(), own[..., 1].ravel()
 
@@ -55,12 +59,13 @@ def clustered_case(rank: bool, r: float, points: int, skewed: bool = False) -> C
     return Case(kind, design(points), truth, true, draw, skewed)
 
 
-def percentile_case(r: float) -> Case:
+def percentile_case(r: float, points: int) -> Case:
     def draw(generator: np.random.Generator) -> Interval:
-        x, y = drawn(generator, r, 1)
+        x, y = drawn(generator, r, 1, points)
         return correlate(x.tolist(), y.tolist(), resamples(len(x))).pearson_interval
 
-    return Case("plain percentile, Pearson", f"{SMALLEST_CLUSTERS} points", f"correlation {r:g}", r, draw, True)
+    outside = points < PERCENTILE_POINTS
+    return Case("plain percentile, Pearson", f"{points} points", f"correlation {r:g}", r, draw, outside)
 
 
 def band_case(r: float, points: int, at: float) -> Case:
@@ -80,7 +85,8 @@ def cases() -> Iterator[Case]:
             yield from (clustered_case(rank, r, points) for rank in (False, True))
             yield from (band_case(r, points, at) for at in (0.0, 1.0))
     yield from (clustered_case(False, r, 1, skewed=True) for r in (0.0, 0.5, -0.9))
-    yield from (percentile_case(r) for r in (0.0, 0.5, -0.9))
+    for points in (SMALLEST_CLUSTERS, 30, PERCENTILE_POINTS):
+        yield from (percentile_case(r, points) for r in (0.0, 0.5, -0.9))
 
 
 def main(replications: int = REPLICATIONS) -> int:

@@ -147,7 +147,7 @@ def hierarchical_case(columns: int, of_items: float, of_seeds: float) -> Case:
 def cases() -> Iterator[Case]:
     """Every interval type with the truths that it is judged by."""
     yield from (wilson_case(share) for share in (0.1, 0.25, 0.5, 0.75, 0.9))
-    yield from (wilson_case(share, outside=True) for share in (0.02, 0.05, 0.98))
+    yield from (wilson_case(share, outside=True) for share in (0.0025, 0.02, 0.05, 0.98, 0.9975))
     yield from (bootstrap_case(a, b) for a, b in ((1, 1), (0.5, 2), (2, 0.5), (5, 5)))
     yield from (paired_case(0.1, difference) for difference in (0.0, 0.05, 0.09))
     yield from (paired_case(discordance, 0.1) for discordance in (0.2, 0.5))

@@ -174,8 +174,9 @@ def _cell(found: OverSeeds, unit: Unit, signed: bool = False) -> str:
     mean = _number(found.mean, unit, signed)
     if found.interval is not None:
         return f"{mean} {_interval(found.interval, unit, signed)}"
-    if len(set(found.values)) > 1:
-        return f"{mean} ({', '.join(_number(value, unit, signed) for value in found.values)})"
+    shown = [_number(value, unit, signed) for value in found.values]
+    if len(set(shown)) > 1:
+        return f"{mean} ({', '.join(shown)})"
     return mean
 
 

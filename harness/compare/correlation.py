@@ -27,6 +27,8 @@ RUNS, TASKS = "whole runs", "model x task"
 BUDGET, ACQUISITION = "log(learning rate x steps)", "gain"
 CURVED = 0.05
 """P value of the quadratic term below which the relation is not called linear."""
+PERCENTILE_POINTS = 100
+"""Fewest points of the plain percentile interval; of 30 independent ones its nominal 95 % cover 92 to 93 %."""
 _FEWEST_POINTS = 3
 
 
@@ -60,7 +62,7 @@ class Relation:
         slope: Least-squares slope, per nat.
         intercept: Least-squares intercept.
         percentile: Plain percentile interval of r over points as if they were independent: for comparison with other
-            programs; it covers too little and is not shown.
+            programs; None for fewer than ``PERCENTILE_POINTS``, of which it covers too little.
         intervals: Cluster bootstrap intervals, by what a cluster is: whole runs, or model x task.
         within_methods: Slope with the methods' means taken off (method fixed effects).
         within_pearson: Pearson's r of the same.
@@ -127,13 +129,13 @@ def relate(points: Points, kind: Kind, outcome: Outcome) -> Relation:
         kind=kind,
         outcome=outcome,
         points=used,
-        left_out={**points.left_out, **missing},
+        left_out=dict(Counter(points.left_out) + missing),
         pearson=r,
         pearson_p=None if found is None else found.pearson_p,
         spearman=_of(found, undefined, lambda of: of.spearman),
         slope=_of(found, undefined, lambda of: of.slope),
         intercept=_of(found, undefined, lambda of: of.intercept),
-        percentile=None if found is None else found.pearson_interval,
+        percentile=found.pearson_interval if found is not None and found.n >= PERCENTILE_POINTS else None,
         intervals=intervals,
         within_methods=within,
         within_pearson=measure(lambda: within_groups(x, y, methods)[1]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -34,19 +35,28 @@ def over_seeds(values: Sequence[float | None], reasons: Sequence[str] = ()) -> O
     """Mean, standard deviation and interval of a measure's values; none where one is missing.
 
     Args:
-        values: One value a seed, or None.
+        values: One value a seed, or None; a number that is not finite is no value.
         reasons: Why a value is None, in the same order.
     """
-    present = [value for value in values if value is not None]
-    if not present or len(present) < len(values):
-        missing = [reason for value, reason in zip(values, reasons, strict=False) if value is None and reason]
-        alike = not present and len(set(missing)) <= 1
-        counted = "" if alike else f"{len(values) - len(present)} of {len(values)} seeds: "
-        return OverSeeds(tuple(values), None, None, None, counted + (missing[0] if missing else "no value"))
-    deviation = stdev(present) if len(present) > 1 else None
-    return OverSeeds(tuple(values), fmean(present), deviation, mean_interval(present))
+    given = [*reasons, *("" for _ in values)]
+    return of_measures([Measure(value, reason) for value, reason in zip(values, given, strict=False)])
 
 
 def of_measures(measures: Sequence[Measure]) -> OverSeeds:
     """``over_seeds`` of values that come with their reasons."""
-    return over_seeds([measure.value for measure in measures], [measure.reason for measure in measures])
+    found = [_finite(measure) for measure in measures]
+    values = tuple(measure.value for measure in found)
+    present = [value for value in values if value is not None]
+    if not present or len(present) < len(values):
+        missing = [measure.reason for measure in found if measure.value is None and measure.reason]
+        alike = not present and len(set(missing)) <= 1
+        counted = "" if alike else f"{len(values) - len(present)} of {len(values)} seeds: "
+        return OverSeeds(values, None, None, None, counted + (missing[0] if missing else "no value"))
+    deviation = stdev(present) if len(present) > 1 else None
+    return OverSeeds(values, fmean(present), deviation, mean_interval(present))
+
+
+def _finite(measure: Measure) -> Measure:
+    if measure.value is None or math.isfinite(measure.value):
+        return measure
+    return Measure(None, f"the value is {measure.value}, no finite number")

@@ -75,8 +75,8 @@ def correlate(
 ) -> Correlation:
     """Correlate pairs, with percentile intervals from given resamples.
 
-    The plain percentile interval covers less than its level with few points (0.90 for 8, ``benchmarks/
-    correlation_coverage.py``); ``clustered`` gives the intervals that are shown.
+    The plain percentile interval covers less than its level with few points (0.90 for 8, 0.92 to 0.93 for 30; from 100
+    on what it should: ``benchmarks/correlation_coverage.py``); ``clustered`` gives the intervals that are shown.
 
     Args:
         x: Shift of each point.

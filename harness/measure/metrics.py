@@ -138,18 +138,19 @@ def joint_scores(joint: Scores) -> dict[str, float]:
     return {task: value for task, value in found.items() if value is not None and math.isfinite(value)}
 
 
-def intransigence(scores: Scores, joint: Mapping[str, float]) -> float:
+def intransigence(scores: Scores, joint: Mapping[str, float | None]) -> float:
     """Mean over tasks of joint training's score minus R[stage that first learned t, t].
 
     Args:
         scores: The run.
-        joint: Score of joint training by task (``joint_scores``).
+        joint: Score of joint training by task (``joint_scores``); None or a number that is not finite: there is none.
     """
-    missing = [task for task in scores.tasks if not math.isfinite(joint.get(task, math.nan))]
+    reference = {task: score for task, score in joint.items() if score is not None and math.isfinite(score)}
+    missing = [task for task in scores.tasks if task not in reference]
     if missing or not scores.tasks:
         raise UndefinedMetricError(f"no joint reference for {', '.join(missing) or 'any task'}")
     learned = {task: scores.at(scores.stages[scores.first_learned(task)], task) for task in scores.tasks}
-    return mean((joint[task] - score for task, score in learned.items()), "task")
+    return mean((reference[task] - score for task, score in learned.items()), "task")
 
 
 def retention(scores: Scores, row: str) -> float:

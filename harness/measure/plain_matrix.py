@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from cl_bench.harness.measure.matrix import BASE_ROW, UNMEASURED, Cell, Column, Matrix
 
@@ -80,13 +80,15 @@ def _stages(
     if len(given) != len(scores):
         raise ValueError(f"{len(scores)} rows need what each stage trained on, not {len(given)} of them")
     stages: dict[str, tuple[str, ...]] = {}
-    seen: Counter[str] = Counter()
     for one in given:
         trained = (one,) if isinstance(one, str) else tuple(one)
-        name = "+".join(trained)
-        seen[name] += 1
-        stages[name if seen[name] == 1 else f"{name}-{seen[name]}"] = trained
+        stages[_free("+".join(trained), {BASE_ROW, *stages})] = trained
     return stages
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, or with the first number from 2 on that makes it one of its own."""
+    return next(one for number in count(1) if (one := name if number == 1 else f"{name}-{number}") not in taken)
 
 
 def _check_lengths(

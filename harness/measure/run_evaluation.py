@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -220,7 +221,9 @@ def suite_runner(spec: RunSpec, options: DataOptions) -> SuiteRunner:
 
 
 def cell_of(result: TaskResult) -> Cell:
-    """A result as a cell of the matrix."""
+    """A result as a cell of the matrix; a score that is no finite number is none, with the reason."""
+    if result.value is not None and not math.isfinite(result.value):
+        return Cell(None, f"the score is {result.value}, no finite number", result.counts)
     return Cell(result.value, result.reason or "", result.counts)
 
 

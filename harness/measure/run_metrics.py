@@ -130,6 +130,8 @@ def _detectable_change(scores: Scores, final: str) -> float:
             if n < 1 or not 0 <= share <= 1:
                 raise UndefinedMetricError(f"{row}/{column.name} is no share of a known number of items")
             variances.append(share * (1 - share) / n)
+    if not any(variances):
+        raise UndefinedMetricError("every benchmark is all right or all wrong in both rows: no spread to judge by")
     return detectable_change(sum(variances) ** 0.5 / len(scores.retention_columns()))
 
 

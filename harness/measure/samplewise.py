@@ -1,12 +1,14 @@
 """Per-item forgetting and backward transfer between two rows, with the transitions that guessing alone would make.
 
 Source: sample-wise forgetting (2510.17776). A model that does not know an item of k options guesses it with probability
-1/k; c below is then the expected share of items that change by luck, the same in both directions.
+1/k; c below is then the expected share of items that change by luck, the same in both directions. The source takes what
+is known before and after to be independent. Where instead the same share u of items stays unknown, luck changes 1/u
+times as many as c, and what is left of both directions is too large by the rest; their difference is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -62,10 +64,12 @@ def sample_wise(before: Sequence[bool | int], after: Sequence[bool | int], optio
         options: Options of each item; None for open answers, where luck explains nothing.
 
     Raises:
-        ValueError: The rows differ in length or are empty, or there are fewer than two options.
+        ValueError: The rows differ in length or are empty, hold what is neither right nor wrong, or have fewer than two
+            options.
     """
     if len(before) != len(after) or not before:
         raise ValueError(f"two rows of the same items are needed, not {len(before)} and {len(after)}")
+    check_verdicts(before, after)
     if options is not None and options < 2:
         raise ValueError(f"items have at least two options, not {options}")
     pairs = [(bool(one), bool(other)) for one, other in zip(before, after, strict=True)]
@@ -84,6 +88,13 @@ def sample_wise(before: Sequence[bool | int], after: Sequence[bool | int], optio
         known_before=_known(accuracy_before, options),
         known_after=_known(accuracy_after, options),
     )
+
+
+def check_verdicts(*rows: Iterable[object]) -> None:
+    """Check that items are right or wrong. Raises ``ValueError`` for a graded score, a missing one and NaN."""
+    wrong = [one for row in rows for one in row if one not in (0, 1)]
+    if wrong:
+        raise ValueError(f"an item is right (1) or wrong (0), not {wrong[0]}")
 
 
 def _known(accuracy: float, options: int | None) -> float:

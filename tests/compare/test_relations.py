@@ -11,6 +11,7 @@ import pytest
 from cl_bench.harness.compare.correlation import (
     ACQUISITION,
     BUDGET,
+    PERCENTILE_POINTS,
     RUNS,
     TASKS,
     Kind,
@@ -215,3 +216,29 @@ def test_later_rows_are_in_the_secondary_relation_alone() -> None:
 def test_rows_without_an_outcome_are_counted() -> None:
     found = related([*line(12), point(12, 0.4, None)])
     assert len(found.points) == 12 and found.left_out == {"no suite": 1}
+
+
+def test_rows_of_one_reason_are_counted_together() -> None:
+    found = relate(Points((*line(12), point(12, 0.4, None)), {"no suite": 2, "diverged": 1}), "primary", "gain")
+    assert found.left_out == {"no suite": 2, "diverged": 1}
+    found = relate(Points((*line(12), point(12, 0.4, None)), {"no suite": 2}), "primary", "retention_change")
+    assert found.left_out == {"no suite": 3}
+
+
+def test_the_plain_percentile_interval_needs_as_many_points_as_cover_what_it_says() -> None:
+    few, enough = (related(line(count, noise=0.1)) for count in (PERCENTILE_POINTS - 1, PERCENTILE_POINTS))
+    assert few.percentile is None and few.intervals[RUNS].pearson is not None
+    assert enough.percentile is not None and enough.percentile[0] < (enough.pearson.value or 0) < enough.percentile[1]
+
+
+def test_labels_permuted_many_times_are_claimed_about_as_often_as_the_level_says() -> None:
+    points, generator = line(16, noise=0.002), np.random.default_rng(11)
+    changes = [one.retention_change.value for one in points]
+    held = 0
+    for _ in range(120):
+        mixed = [point(i, one.shift, changes[order]) for i, (one, order) in
+                 enumerate(zip(points, generator.permutation(16), strict=True))]  # fmt: skip
+        interval = related(mixed).intervals[RUNS].pearson
+        assert interval is not None
+        held += interval[0] <= 0 <= interval[1]
+    assert 0.88 <= held / 120 <= 1  # three standard errors below .95

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from cl_bench.harness.compare.correlation import PERCENTILE_POINTS
 from cl_bench.harness.compare.regression import line_band, within_groups
 from cl_bench.harness.measure.correlation import (
     SMALLEST_CLUSTERS,
@@ -117,6 +118,25 @@ def test_permuted_labels_give_intervals_that_hold_zero_at_the_stated_rate() -> N
         plain += low <= 0 <= high
     assert 0.925 <= holds / 400 <= 0.98  # three standard errors around what 2,000 replications print
     assert plain / 400 < 0.9, "points of a cluster are not independent"
+
+
+def test_the_plain_percentile_interval_covers_what_it_says_where_it_is_given() -> None:
+    generator, drawn = np.random.default_rng(9), resamples(PERCENTILE_POINTS, 500)
+    holds = 0
+    for _ in range(300):
+        x = generator.normal(size=PERCENTILE_POINTS)
+        y = 0.6 * x + 0.8 * generator.normal(size=PERCENTILE_POINTS)
+        low, high = correlate(x.tolist(), y.tolist(), drawn).pearson_interval
+        holds += low <= 0.6 <= high
+    assert 0.9 <= holds / 300 <= 0.985  # three standard errors around 93 to 97 %
+
+
+def test_ranks_of_shift_do_not_move_with_its_scale() -> None:
+    generator = np.random.default_rng(10)
+    x, y = generator.normal(size=24), generator.normal(size=24)
+    names = [str(index % 12) for index in range(24)]
+    plain, skewed = (clustered(one.tolist(), y.tolist(), names) for one in (x, np.exp(2 * x)))
+    assert plain.spearman == skewed.spearman and plain.pearson != skewed.pearson
 
 
 def test_the_band_of_the_line_holds_the_true_line_at_the_stated_rate() -> None:

@@ -83,3 +83,22 @@ def test_an_unknown_name_is_refused_and_known_ones_load_with_descriptions() -> N
     for name in EVALUATE_MODULES:
         module = evaluate_module(name)
         assert module.description.strip() and "predictions" in module.inputs_description
+
+
+def test_names_of_stages_stay_apart_whatever_tasks_are_called() -> None:
+    again = PlainMatrix.of([[0.8, 0.1], [0.4, 0.7], [0.9, 0.5]], ["a", "a-2"], learned=["a", "a-2", "a"])
+    assert again.matrix.rows == ("a", "a-2", "a-3") and list(again.learned.values()) == [("a",), ("a-2",), ("a",)]
+    base = PlainMatrix.of([[0.8], [0.9]], ["base"], [0.1], learned=["base", "base"])
+    assert base.matrix.rows == ("base", "base-2", "base-3") and base.matrix.value("base", "base") == 0.1
+
+
+def test_a_missing_joint_score_is_a_reason() -> None:
+    found = evaluate_module("continual_learning").compute(
+        predictions=[[0.8, 0.1], [0.6, 0.9]], tasks=["a", "b"], joint={"a": None, "b": 0.9}
+    )
+    assert found["intransigence"] is None and found["reasons"]["intransigence"] == "no joint reference for a"
+
+
+def test_a_grade_is_no_verdict() -> None:
+    with pytest.raises(ValueError, match="right .1. or wrong .0., not 2"):
+        evaluate_module("sample_wise_forgetting").compute(predictions=[2, 0], references=[1, 0])

@@ -11,8 +11,10 @@ import pytest
 
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.measure.matrix import Cell, Matrix
+from cl_bench.harness.measure.run_evaluation import cell_of
 from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.measure.scores import Scores
+from cl_bench.harness.measure.task_result import TaskResult
 from tests.measure.matrices import Row, make_matrix, one_by_one
 
 TASKS = ("a", "b", "c")
@@ -166,3 +168,9 @@ def test_document_fits_its_schema(run: Scores) -> None:
     assert document(run)["parameters"]["near_base"] == 0.02
     low, high = document(run)["metrics"]["forgetting_under_no_change"]["range"]
     assert low < document(run)["metrics"]["forgetting_under_no_change"]["value"] < high
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_is_a_cell_with_a_reason(score: float) -> None:
+    cell = cell_of(TaskResult("task", "metric", score, None, 0.25, {"n": 3}))
+    assert cell.value is None and cell.reason == f"the score is {score}, no finite number"

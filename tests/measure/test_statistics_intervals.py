@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
@@ -36,6 +38,11 @@ def test_fewer_items_have_no_interval() -> None:
     assert bootstrap_mean([]) is None
 
 
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_a_value_that_is_no_number_has_no_interval(wrong: float) -> None:
+    assert bootstrap_mean([0.0, 1.0] * 50 + [wrong]) is None
+
+
 def wilson_coverage(n: int, share: float) -> float:
     """Exact: the probability of every number of right items whose interval holds the share."""
     inside = [k for k in range(n + 1) if (found := wilson(k, n)) and found[0] <= share <= found[1]]
@@ -46,6 +53,12 @@ def test_wilson_covers_93_to_97_percent_from_its_smallest_design_on() -> None:
     for n in (WILSON_ITEMS, WILSON_ITEMS + 1, 75, 100, 150):
         found = [wilson_coverage(n, share) for share in np.linspace(0.1, 0.9, 41)]
         assert min(found) >= 0.93 and max(found) <= 0.97, n
+
+
+def test_wilson_near_0_and_1_is_as_wide_of_its_level_as_is_said() -> None:
+    assert wilson_coverage(WILSON_ITEMS, 0.0029) == pytest.approx(0.84, abs=0.002)
+    assert wilson_coverage(WILSON_ITEMS, 0.9971) == pytest.approx(0.84, abs=0.002)
+    assert max(wilson_coverage(WILSON_ITEMS, share) for share in np.linspace(1e-3, 0.1, 100)) > 0.985
 
 
 def test_bootstrap_of_a_mean() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from scipy.stats import binomtest, norm
 
@@ -66,3 +68,14 @@ def test_rows_of_different_items_are_refused(compare: object) -> None:
     for first, second in (([1], [1, 0]), ([], [])):
         with pytest.raises(ValueError, match="same items"):
             compare(first, second)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("wrong", [0.5, 2, None, math.nan])
+def test_mcnemar_takes_no_grades_and_nothing_missing(wrong: object) -> None:
+    with pytest.raises(ValueError, match="right .1. or wrong .0."):
+        mcnemar([1, wrong], [1, 0])  # type: ignore[list-item]
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        paired_bootstrap([math.nan, *([1.0] * 120)], [0.0] * 121)

@@ -57,7 +57,8 @@ def test_seeds_by_simulation() -> None:
 
 def test_seeds_that_make_no_claim_detect_nothing() -> None:
     assert detectable_over_seeds(0.02, 4) is None
-    assert detectable_over_seeds(0.0, 5) == 0
+    for no_spread in (0.0, 1e-17):
+        assert detectable_over_seeds(no_spread, 5) is None, "equal differences have no test that finds anything"
     ten, five = detectable_over_seeds(0.02, 10), detectable_over_seeds(0.02, 5)
     assert ten is not None and five is not None and ten < five
     thousand = detectable_over_seeds(0.02, 1000)

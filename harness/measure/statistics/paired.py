@@ -6,10 +6,12 @@ Both speak of these checkpoints alone. Whether a method is better than another i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from cl_bench.harness.measure.samplewise import check_verdicts
 from cl_bench.harness.measure.statistics.intervals import LEVEL, Interval, bootstrap_mean
 
 SCOPE = "these checkpoints"
@@ -72,9 +74,10 @@ def mcnemar(first: Sequence[bool | int], second: Sequence[bool | int]) -> McNema
         second: Whether the second has the same item right.
 
     Raises:
-        ValueError: The two differ in length or are empty.
+        ValueError: The two differ in length or are empty, or hold what is neither right nor wrong.
     """
     _check(first, second)
+    check_verdicts(first, second)
     pairs = [(bool(one), bool(other)) for one, other in zip(first, second, strict=True)]
     only_first, only_second = pairs.count((True, False)), pairs.count((False, True))
     return McNemar(only_first, only_second, len(pairs), exact_p(only_first, only_second))
@@ -97,10 +100,12 @@ def paired_bootstrap(first: Sequence[float], second: Sequence[float], level: flo
         level: Coverage, as a fraction.
 
     Raises:
-        ValueError: The two differ in length or are empty.
+        ValueError: The two differ in length or are empty, or a score is not finite.
     """
     _check(first, second)
     differences = [float(one) - float(other) for one, other in zip(first, second, strict=True)]
+    if not all(map(math.isfinite, differences)):
+        raise ValueError("a score is no finite number")
     interval = bootstrap_mean(differences, level) if len(differences) >= PAIRED_ITEMS else None
     return PairedDifference(fmean(differences), interval, len(differences))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from statistics import NormalDist
 
-from cl_bench.harness.measure.statistics.seeds import ALPHA, SMALLEST_SEEDS
+from cl_bench.harness.measure.statistics.seeds import ALPHA, NO_SPREAD, SMALLEST_SEEDS
 
 POWER = 0.8
 _STEPS = 40
@@ -53,14 +53,14 @@ def detectable_over_seeds(deviation: float, n: int, power: float = POWER) -> flo
         power: Chance to find the difference.
 
     Returns:
-        The difference; None for fewer seeds than a claim needs.
+        The difference; None for fewer seeds than a claim needs, and without spread: then there is no test to find it.
 
     Raises:
         ValueError: A negative deviation, or one that is not finite.
     """
     if not 0 <= deviation < math.inf:
         raise ValueError(f"a standard deviation is a finite number from 0 on, not {deviation}")
-    if n < SMALLEST_SEEDS:
+    if n < SMALLEST_SEEDS or deviation <= NO_SPREAD:
         return None
     enough = detectable_change(1 / math.sqrt(n), power)
     while t_power(enough, n) < power:

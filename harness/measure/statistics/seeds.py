@@ -16,7 +16,8 @@ from cl_bench.harness.measure.statistics.intervals import LEVEL, Interval
 SMALLEST_SEEDS = 5
 """Fewer seeds give no interval and no claim."""
 ALPHA = 0.05
-_NO_SPREAD = 1e-12
+NO_SPREAD = 1e-12
+"""Standard deviation, relative to the numbers, that is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +130,4 @@ def _t_test(values: Sequence[float]) -> float:
 
 def _constant(values: Sequence[float]) -> bool:
     # Equal differences of decimal fractions differ in the last bits.
-    return stdev(values) <= _NO_SPREAD * max(1.0, *map(abs, values))
+    return stdev(values) <= NO_SPREAD * max(1.0, *map(abs, values))

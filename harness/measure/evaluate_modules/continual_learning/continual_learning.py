@@ -52,7 +52,7 @@ class ContinualLearning(evaluate.Metric):  # type: ignore[misc]  # evaluate has 
         tasks: Sequence[str],
         base: Sequence[float | None] | None = None,
         learned: Sequence[str | Sequence[str]] | None = None,
-        joint: Mapping[str, float] | None = None,
+        joint: Mapping[str, float | None] | None = None,
         **columns: Any,
     ) -> dict[str, Any]:
         plain = PlainMatrix.of(predictions, tasks, base, learned, **columns)
