@@ -29,19 +29,11 @@ def stop_inside_stage_two(process: subprocess.Popen[str], output: Path, how: sig
     process.wait(timeout=60)
 
 
-SETTINGS = {
-    "sft": [],
-    "synthself": [],
-    "sdft": [],
+def test_kill_in_stage_two_and_resume(cli: Cli, background: Start, tmp_path: Path) -> None:
+    """One method as a user would have it killed; ``tests/selfcheck`` kills others at many more points."""
+    command = ["run", "--method", "grpo", "--sequence", "science", *SMALL, "--set", "method.epochs=4"]
     # Small batches end with single rows, whose kernels are the ones that round by the memory they find.
-    "grpo": ["--set", "method.batch_size=4", "--set", "method.updates=2", "--set", "method.samples=4"],
-}
-
-
-@pytest.mark.parametrize("method", SETTINGS)
-def test_kill_in_stage_two_and_resume(method: str, cli: Cli, background: Start, tmp_path: Path) -> None:
-    command = ["run", "--method", method, "--sequence", "science", *SMALL, "--set", "method.epochs=4"]
-    command += SETTINGS[method]
+    command += ["--set", "method.batch_size=4", "--set", "method.updates=2", "--set", "method.samples=4"]
     whole = cli(*command, "--output", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     process = background(*command, *EVERY_STEP, "--output", "killed", cwd=tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -57,10 +58,10 @@ def test_where_the_same_items_stay_unknown_luck_explains_as_much_more_as_is_said
 
 
 @pytest.mark.parametrize("wrong", [0.5, 2, None, math.nan])
-def test_what_is_neither_right_nor_wrong_is_refused(wrong: object) -> None:
-    for rows in (([1, wrong], [1, 0]), ([1, 0], [wrong, 0])):
+def test_what_is_neither_right_nor_wrong_is_refused(wrong: Any) -> None:
+    for before, after in (([1, wrong], [1, 0]), ([1, 0], [wrong, 0])):
         with pytest.raises(ValueError, match="right .1. or wrong .0."):
-            sample_wise(*rows, None)  # type: ignore[arg-type]
+            sample_wise(before, after, None)
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:
