@@ -214,13 +214,14 @@ def cut_tail(path: Path) -> None:
     """Remove from the end of a log what a crash left of its last lines; nothing where there is no log."""
     if not path.is_file():
         return
-    with path.open("rb+") as stream:
+    with path.open("rb+") as stream:  # opened for writing, which alone changes no date
         end = 0
         for line in stream:
             if not line.endswith(b"\n"):
                 break
             end += len(line)
-        stream.truncate(end)
+        if end < path.stat().st_size:
+            stream.truncate(end)
 
 
 def publish_folder(source: Path, target: Path) -> None:
