@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,8 @@ def _supervised(rows: Sequence[TrainingRow]) -> list[TrainedRow]:
 
 
 def _rollouts(session: TrainingSession) -> list[TrainedRow]:
+    # A row of the ledger names its example by the id alone, which two tasks of one stage may share.
+    names = Counter(example.id for example in session.stage.examples)
     drawn: dict[str, tuple[int, ...]] = {}
     for row in session.context.ledger:
         if row.get("tokens"):
@@ -75,8 +78,7 @@ def _rollouts(session: TrainingSession) -> list[TrainedRow]:
     examples = {example.id: example for example in session.stage.examples}
     return [
         TrainedRow(id_, session.student.prompt_ids(examples[id_].messages), drawn[id_], on_policy=True)
-        for id_ in _kept(drawn)
-        if id_ in examples
+        for id_ in _kept(id_ for id_ in drawn if names[id_] == 1)
     ]
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.context import sampler_for
 from cl_bench.harness.documents import validate_document
+from cl_bench.harness.generation.local import LocalSampler
+from cl_bench.harness.measure import evaluation
 from cl_bench.harness.measure.matrix import Column
 from cl_bench.harness.measure.run_evaluation import TaskColumn, decoded_together
 from cl_bench.harness.measure.shift import answers as answers_module
+from cl_bench.harness.measure.shift import divergence
 from cl_bench.harness.measure.shift.contexts import PromptSets
 from cl_bench.harness.measure.shift.panel import ShiftMeter
 from cl_bench.harness.models.chat_model import ChatModel
@@ -209,6 +215,34 @@ def test_measuring_leaves_no_trace(models: list[ChatModel]) -> None:
     assert torch.equal(state, torch.get_rng_state())
     assert all(torch.equal(a, b) for a, b in zip(before, second.model.parameters(), strict=True))
     second.model.eval()
+
+
+def states() -> tuple[str, str, bytes]:
+    """Of every global generator."""
+    return str(random.getstate()), str(np.random.get_state()), bytes(torch.get_rng_state().numpy())
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("place", ["sampling", "reading"])
+@pytest.mark.parametrize("draw", [random.random, np.random.rand, lambda: torch.rand(3)])
+def test_a_library_that_draws_within_the_panel_moves_no_generator(
+    models: list[ChatModel], draw: Callable[[], Any], place: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where: Any = LocalSampler if place == "sampling" else divergence
+    name = "generate" if place == "sampling" else "hidden_at"
+    original = getattr(where, name)
+
+    def drawing(*args: Any) -> Any:
+        draw()
+        return original(*args)
+
+    monkeypatch.setattr(where, name, drawing)
+    if not kept:
+        monkeypatch.setattr(evaluation, "preserved_rng", nullcontext)
+    base, first, second = models
+    before = states()
+    meter().measure(2, base, first, second, trained_of(base, 2))
+    assert (states() == before) is kept, "without the guard the planted draw must show"
 
 
 @pytest.mark.parametrize(("precision", "groups"), [("fp32", 1), ("bf16", 2)])

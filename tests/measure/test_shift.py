@@ -15,6 +15,7 @@ from torch import Tensor
 from cl_bench.harness.measure.shift import divergence as shift
 from cl_bench.harness.measure.shift.weights import matrix_change, weight_drift
 from cl_bench.harness.models.chat_model import ChatModel
+from tests.support import tiny_model
 
 GOLDEN = [json.loads(path.read_text()) for path in sorted((Path(__file__).parents[1] / "golden").glob("shift_drift_*"))]
 
@@ -149,6 +150,15 @@ def test_long_rows_are_computed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_nothing_to_measure_is_null() -> None:
     assert shift.measure_nll(chat(TinyModel(0)), [((1, 2), ())])["token_mean"] is None
+
+
+def test_measuring_leaves_the_mode_of_every_part() -> None:
+    model = tiny_model(0)
+    model.model.train()
+    model.model.get_input_embeddings().eval()
+    modes = [module.training for module in model.model.modules()]
+    shift.measure_nll(model, ROWS)
+    assert [module.training for module in model.model.modules()] == modes
 
 
 def test_measuring_leaves_the_mode() -> None:

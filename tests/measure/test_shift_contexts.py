@@ -155,6 +155,18 @@ def test_a_scored_question_is_not_asked_under_another_id(lab: ChatModel) -> None
     assert [prompt.id for prompt in sets.new_task(lab, ["questions"]).prompts] == ["d2"]
 
 
+def test_case_and_spaces_make_no_other_item_of_a_scored_question(lab: ChatModel) -> None:
+    task = Questions()
+    retold = dataclasses.replace(
+        task.test()[0], id="t9", messages=({"role": "user", "content": " WHAT is  two\nplus two? "},)
+    )
+    sets = PromptSets(spec_of(), [column_of(task, [retold])], {}, OPTIONS, lambda index: ())
+    assert [prompt.id for prompt in sets.new_task(lab, ["questions"]).prompts] == ["d2"]
+    of_suite = {"elsewhere": [Item("e1", "what is TWO plus two?")]}
+    sets = PromptSets(spec_of(), [column_of(task, [])], of_suite, OPTIONS, lambda index: ())
+    assert [prompt.id for prompt in sets.new_task(lab, ["questions"]).prompts] == ["d2"]
+
+
 def test_worked_examples_before_a_scored_question_do_not_hide_it(lab: ChatModel) -> None:
     task = Questions()
     row = task.test()[0]

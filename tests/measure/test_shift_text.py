@@ -173,6 +173,18 @@ def test_drift_of_answers_against_earlier_ones() -> None:
     assert dict(found["response_exact_match"].by) == {"a": 0.5}
 
 
+def test_a_row_whose_every_answer_is_empty_has_numbers() -> None:
+    before = {"a": [row(CLEAN, str(i), tokens=4) for i in range(6)]}
+    after = {"a": [row("", str(i), tokens=1) for i in range(6)]}
+    drift = {record.measure: record for record in drift_records(before, after, "base")}
+    assert {record.n for record in drift.values()} == {6}, "to say nothing is an answer, too"
+    assert drift["response_length_ratio"].value == 0.25
+    assert drift["response_exact_match"].value == drift["response_edit_similarity"].value == 0
+    found = by_name(artefact_records(after, {"base": before, "previous": after}, SPECIAL))
+    assert (found["artefact_rate", "none"].value, found["artefact_rate", "none"].n) == (0, 6)
+    assert found["ngram_growth", "base"].reason == "no n-gram grew"
+
+
 def test_no_answers_in_both_rows_is_null_with_a_reason() -> None:
     for record in drift_records({"a": [row("x", "1")]}, {"a": [row("x", "2")]}, "previous"):
         assert record.value is None and record.reason and not record.by

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from cl_bench.methods.sdft import SDFT
 from cl_bench.methods.sft import SFT
 from cl_bench.methods.training import trained
 from cl_bench.methods.training.trained import TrainedRow, sample_order
+from cl_bench.tasks.base import Example
 from tests.support import Stopped, TinyContext, tiny_model, toy_examples, toy_stage
 
 METHODS: dict[str, tuple[type[Method], dict[str, Any]]] = {
@@ -26,9 +29,9 @@ METHODS: dict[str, tuple[type[Method], dict[str, Any]]] = {
 SETTINGS = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3}
 
 
-def adapt(name: str, context: TinyContext) -> None:
+def adapt(name: str, context: TinyContext, examples: Sequence[Example] | None = None) -> None:
     cls, own = METHODS[name]
-    cls(cls.Settings(**SETTINGS, **own)).adapt(tiny_model(0), toy_stage(toy_examples(8)), context)
+    cls(cls.Settings(**SETTINGS, **own)).adapt(tiny_model(0), toy_stage(examples or toy_examples(8)), context)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -52,6 +55,18 @@ def test_rows_are_remembered_and_the_same_after_a_resume(name: str, tmp_path: Pa
         else:
             drawn = [tuple(found["tokens"]) for found in whole.ledger if found["id"] == row.example_id]
             assert row.completion_ids == drawn[0]
+
+
+def test_a_rollout_is_never_put_under_the_prompt_of_another_task_that_has_its_id(tmp_path: Path) -> None:
+    first = toy_examples(4)
+    shared = dataclasses.replace(
+        first[0], task="other", messages=({"role": "user", "content": "What is something else?"},)
+    )
+    context = TinyContext(tmp_path, original=tiny_model(0))
+    adapt("sdft", context, [*first, shared])
+    drawn = {row["id"] for row in context.ledger}
+    assert {row.example_id for row in context.ledger.trained} == drawn - {shared.id}
+    assert shared.id in drawn, "else the test could not fail"
 
 
 def test_a_sample_of_many_rows_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,5 +107,6 @@ def test_excess_is_over_the_same_prompts_under_the_same_model() -> None:
             assert nll.value == pytest.approx(every[mean], rel=1e-5)
             assert nll.n == every[n]
             assert excess.value == pytest.approx(float(theirs[mean] or 0) - float(ours[mean] or 0), rel=1e-4)
+            assert f"minus {ours[n]} {'tokens' if reduction == 'token' else 'rows'} of the " in excess.contexts
             assert excess.n == theirs[n], "rows without an own answer to compare with do not count"
             assert excess.by["own answers"] == pytest.approx(ours[mean], rel=1e-5)

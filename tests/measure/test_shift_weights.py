@@ -92,6 +92,14 @@ def test_weights_that_are_not_finite_are_no_number_and_no_error() -> None:
         assert found["value"] is not None or found["reason"] == "undefined: not a finite number"
 
 
+def test_a_remark_does_not_pass_for_the_reason_of_a_missing_number() -> None:
+    found = Record("m", "base", "p", "c", "r", "u", 1, float("nan"), reason="not comparable").to_json()
+    assert found["value"] is None and found["reason"] == "undefined: not a finite number; not comparable"
+    for value, reason in ((1.0, "a remark"), (None, "nothing there")):
+        assert Record("m", "base", "p", "c", "r", "u", 1, value, reason).to_json()["reason"] == reason
+    assert "reason" not in Record("m", "base", "p", "c", "r", "u", 1, 1.0).to_json()
+
+
 def test_weights_that_only_one_model_has_are_not_left_out_in_silence() -> None:
     anchor, wide = tiny_model(0).model, tiny_model(0, vocabulary=300).model
     found = by_name(weight_records(anchor, wide, "base"))

@@ -87,9 +87,12 @@ class PromptSets:
         self._tasks = {item.column.name: item.task for item in columns if item.column.kind == "sequence"}
         self._scored_ids = {(column, item.id) for column, items in scored.items() for item in items}
         self._scored_ids |= {(item.task.name, example.id) for item in columns for example in item.examples}
-        self._scored_turns: set[tuple[str, ...]] = {(item.question,) for items in scored.values() for item in items}
+        self._scored_turns: set[tuple[str, ...]] = {
+            (_alike(item.question),) for items in scored.values() for item in items
+        }
         # A scored row may have worked examples before its own turns.
-        self._scored_turns |= {end for item in columns for example in item.examples for end in _ends(_turns(example))}
+        examples = [example for item in columns for example in item.examples]
+        self._scored_turns |= {end for example in examples for end in _ends(tuple(map(_alike, _turns(example))))}
         self._suite_rows = max((len(scored.get(name, ())) for name in self._benchmarks()), default=0)
         self.size = _size([len(item.examples) for item in columns if item.column.kind == "sequence"])
         self._longest = min(LONGEST_ANSWER, max((task.max_new_tokens for task in self._tasks.values()), default=1))
@@ -154,7 +157,7 @@ class PromptSets:
         return fixed_rows(fresh, self.size)
 
     def _is_fresh(self, column: str, id_: str, turns: tuple[str, ...]) -> bool:
-        return (column, id_) not in self._scored_ids and turns not in self._scored_turns
+        return (column, id_) not in self._scored_ids and tuple(map(_alike, turns)) not in self._scored_turns
 
     def _no_dev(self, columns: Sequence[str]) -> str:
         why = "all of them are scored" if self._spec.evaluation.split == "dev" else "there is none"
@@ -191,6 +194,11 @@ def _size(rows: Sequence[int]) -> int:
 
 def _turns(example: Example) -> tuple[str, ...]:
     return tuple(message["content"] for message in example.messages if message["role"] != "system")
+
+
+def _alike(text: str) -> str:
+    """A turn as it is compared with others: case and spaces make no other item of it."""
+    return " ".join(text.lower().split())
 
 
 def _ends(turns: tuple[str, ...]) -> list[tuple[str, ...]]:

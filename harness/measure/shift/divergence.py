@@ -17,6 +17,7 @@ from torch import Tensor
 
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.vocabulary import shared_vocabulary_size
+from cl_bench.harness.seeds import preserved_rng
 from cl_bench.methods.training.forward import head_of, hidden_at, shifted
 from cl_bench.methods.training.losses import at_least_fp32
 from cl_bench.methods.training.policy import k3
@@ -188,18 +189,28 @@ def _collect(
 ) -> TokenStatistics:
     """Collect what ``compute`` gives for the completion's tokens of each row, seen by every model in its own form."""
     statistics = TokenStatistics.of(len(rows))
-    modes = [model.model.training for model in models]
+    # Part by part: what was frozen in evaluation mode within a model in training stays so.
+    modes = [(module, module.training) for model in models for module in model.model.modules()]
     try:
         for model in models:
             model.model.eval()
-        with torch.no_grad():
-            for places in batches([forms[0] for forms in rows], batch_size):
-                part = [rows[place] for place in places]
-                statistics.put(places, compute(part), [len(forms[0][1]) for forms in part])
+        with preserved_rng(), torch.no_grad():
+            _fill(statistics, rows, batch_size, compute)
     finally:
-        for model, mode in zip(models, modes, strict=True):
-            model.model.train(mode)
+        for module, mode in modes:
+            module.training = mode
     return statistics
+
+
+def _fill(
+    statistics: TokenStatistics,
+    rows: Sequence[tuple[TokenRow, ...]],
+    batch_size: int,
+    compute: Callable[[Sequence[tuple[TokenRow, ...]]], Tensor],
+) -> None:
+    for places in batches([forms[0] for forms in rows], batch_size):
+        part = [rows[place] for place in places]
+        statistics.put(places, compute(part), [len(forms[0][1]) for forms in part])
 
 
 def batches(rows: Sequence[TokenRow], size: int) -> Iterator[list[int]]:

@@ -53,10 +53,11 @@ class Record:
             "n": self.n,
             "value": rounded(self.value),
         }
-        if self.reason:
-            found["reason"] = self.reason
-        elif found["value"] is None:
-            found["reason"] = "undefined: not a finite number"
+        # A remark on a value is no reason why there is none.
+        broken = ["undefined: not a finite number"] if self.value is not None and found["value"] is None else []
+        reason = "; ".join([*broken, *([self.reason] if self.reason else [])])
+        if reason or found["value"] is None:
+            found["reason"] = reason or "undefined"
         if self.by:
             found["by"] = {name: rounded(value) for name, value in self.by.items()}
         return found

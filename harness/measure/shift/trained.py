@@ -111,11 +111,14 @@ def _excess(
     missing = "no trained-on row has a prompt that the model was asked" if has_rows else _NOTHING
     value = None if one is None or other is None else one - other
     whose = "the untouched model's" if against == BASE else "the task-start model's"
+    count = _count(ours, reduction)
+    how_many = f"{count} {'tokens' if reduction == 'token_mean' else 'rows'} of "
     return Record(
         measure="training_nll_excess",
         against=against,
         prompts=TRAINING,
-        contexts=f"completions that the stage trained on, minus {whose} own answers at temperature 1 to their prompts",
+        contexts=f"completions that the stage trained on, minus {how_many}{whose} own answers at temperature 1 to "
+        "their prompts",
         reduction=_REDUCTIONS[reduction],
         unit="nats per token",
         n=_count(theirs, reduction),
