@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,8 @@ from cl_bench.harness.files import is_temporary
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _DAY = 86400.0
+_HEX = re.compile(r"[0-9a-f]{2}")
+_ENTRY = re.compile(r"[0-9a-f]{64}\.jsonl")
 _ABANDONED = 3600.0
 """Seconds after which a temporary file has no living writer: an entry is written in one go."""
 
@@ -52,21 +56,41 @@ class Kind:
 
 
 def kinds(root: Path) -> list[Kind]:
-    """The folders of the cache with their sizes, by name; none where the cache does not exist."""
+    """The folders of the cache with their sizes, by name; none where the cache does not exist.
+
+    Another process may write and prune at the same time: what is gone before it was looked at is not counted.
+    """
     folders = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
     return [_kind(folder) for folder in folders]
 
 
 def _kind(folder: Path) -> Kind:
-    computed = _is_computed(folder)
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return Kind(folder.name, len(sizes), sum(sizes), computed)
+    sizes = [size for _, size, _ in _sized(folder)]
+    return Kind(folder.name, len(sizes), sum(sizes), _is_computed(folder))
 
 
 def _is_computed(folder: Path) -> bool:
-    """Whether a folder has the form of content-addressed entries: two hex digits, then files named by their digest."""
-    inner = [path.name for path in folder.iterdir()]
-    return bool(inner) and all(re.fullmatch(r"[0-9a-f]{2}", name) for name in inner)
+    """Whether a folder holds content-addressed entries, or nothing; a stray file among them changes nothing."""
+    inner = list(folder.iterdir())
+    plain = all(_HEX.fullmatch(path.name) and path.is_dir() for path in inner)
+    return plain or any(_is_entry(path.relative_to(folder)) for path in folder.glob("[0-9a-f][0-9a-f]/*.jsonl"))
+
+
+def _is_entry(relative: Path) -> bool:
+    """Whether a path below a kind is that of an entry: two hex digits, then a file named by its digest."""
+    parts = relative.parts
+    return len(parts) == 2 and bool(_ENTRY.fullmatch(parts[1])) and parts[1].startswith(parts[0])
+
+
+def _sized(folder: Path) -> Iterator[tuple[Path, int, float]]:
+    """Files below a folder with their bytes and when they were used."""
+    for path in folder.rglob("*"):
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # another process has pruned it, or renamed it into place; or a link leads nowhere
+        if stat.S_ISREG(status.st_mode):
+            yield path, status.st_size, status.st_mtime
 
 
 def entries(root: Path, wanted: Sequence[str] | None = None) -> list[Entry]:
@@ -94,13 +118,12 @@ def entries(root: Path, wanted: Sequence[str] | None = None) -> list[Entry]:
 
 
 def _files(folder: Path) -> Iterator[Entry]:
-    for path in folder.rglob("*"):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue  # another process has pruned it, or renamed it into place
-        if path.is_file():
-            yield Entry(path, status.st_size, status.st_mtime, is_temporary(path.relative_to(folder)))
+    """Entries and left-overs of their writes; a file that is neither belongs to somebody else."""
+    for path, size, used in _sized(folder):
+        relative = path.relative_to(folder)
+        temporary = is_temporary(relative)
+        if _is_entry(relative) or (temporary and len(relative.parts) == 2 and _HEX.fullmatch(relative.parts[0])):
+            yield Entry(path, size, used, temporary)
 
 
 def prunable(
@@ -153,9 +176,10 @@ def parse_size(text: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?b?)\s*", text, re.IGNORECASE)
     unit = match[2].upper() if match else ""
     unit = f"{unit}B" if unit in ("K", "M", "G", "T") else unit
-    if match is None:
-        raise UsageError(f"{text!r} is not a size", hint="for example 500MB or 2GB")
-    return int(float(match[1]) * _UNITS[unit])
+    size = float(match[1]) * _UNITS[unit] if match else math.inf
+    if not math.isfinite(size):
+        raise UsageError(f"{text!r:.40} is not a size", hint="for example 500MB or 2GB")
+    return int(size)
 
 
 def parse_age(text: str) -> float:

@@ -14,7 +14,7 @@ from cl_bench.harness.compare.table import MethodRow, Panel
 from cl_bench.harness.measure.statistics.seeds import SMALLEST_SEEDS
 from cl_bench.reports.compare_items import items_grids
 from cl_bench.reports.compare_relations import relations_grid
-from cl_bench.reports.content import LAB_SENTENCE, MISSING, Grid, count, percent, provenance
+from cl_bench.reports.content import LAB_SENTENCE, MISSING, Grid, count, nats, percent, provenance
 from cl_bench.reports.cost import LABELS, PFLOP
 from cl_bench.reports.report import grid_lines
 from cl_bench.reports.tables import page
@@ -27,14 +27,15 @@ _METHODS_LEGEND = (
     *(f"{info.label}: {info.definition}." for info in MEASURES.values()),
 )
 _DIFFERENCES_LEGEND = (
+    "Method minus reference, paired by seed.",
     "p of the paired t test, adjusted over the table (Holm). A claim needs "
-    f"{SMALLEST_SEEDS} paired seeds and p below .05; detectable: what these seeds find with a power of 80 %."
+    f"{SMALLEST_SEEDS} paired seeds and p below .05; detectable: what these seeds find with a power of 80 %.",
 )
 _COSTS_LEGEND = (
     "Means over seeds. Operations in FLOP, P for 1e15: 2 N a token of a forward pass, 6 N of training.",
     *(f"{info.label}: {info.definition}." for info in COSTS.values()),
 )
-_LEGENDS = frozenset((*_METHODS_LEGEND, _DIFFERENCES_LEGEND, *_COSTS_LEGEND))
+_LEGENDS = frozenset((*_METHODS_LEGEND, *_DIFFERENCES_LEGEND, *_COSTS_LEGEND))
 """Notes that are the same below the tables of every panel."""
 
 
@@ -201,7 +202,7 @@ def _number(value: float | None, unit: Unit, signed: bool = False) -> str:
         return f"{100 * value:{sign}.3g}"
     if unit == "bytes":
         return f"{value / 2**30:.2f} GiB"
-    return f"{value:{sign}{'.3f' if unit == 'nats' else '.1f'}}"
+    return nats(value, signed) if unit == "nats" else f"{value:{sign}.1f}"
 
 
 def _p(p: float) -> str:
@@ -219,7 +220,9 @@ def _reasons(panel: Panel) -> list[str]:
     labels: dict[tuple[str, str], list[str]] = {}
     for (label, reason), names in methods.items():
         labels.setdefault((", ".join(names), reason), []).append(label)
-    return [f"{MISSING} {', '.join(found)} ({names}): undefined: {why}" for (names, why), found in labels.items()]
+    every = ", ".join(row.label for row in panel.rows)
+    shown = {key: "all methods" if key[0] == every and len(panel.rows) > 1 else key[0] for key in labels}
+    return [f"{MISSING} {', '.join(found)} ({shown[key]}): undefined: {key[1]}" for key, found in labels.items()]
 
 
 def _marks(panel: Panel) -> list[str]:
@@ -245,8 +248,7 @@ def _difference_notes(panel: Panel, found: Differences) -> list[str]:
     for measure, reason in undefined.items():
         labels.setdefault(reason, []).append(MEASURES[measure].label)
     return [
-        f"Method minus {found.reference}, paired by seed.",
-        _DIFFERENCES_LEGEND,
+        *_DIFFERENCES_LEGEND,
         f"Acquired at which retention is compared: {', '.join(acquired)}.",
         *(f"No differences in {', '.join(names)}: undefined: {reason}." for reason, names in labels.items()),
         *dict.fromkeys(f"{entry.method}: {entry.difference.reason}." for entry in found.entries
@@ -268,4 +270,5 @@ def _footer(comparison: Comparison) -> list[str]:
     # Without what only its own method had.
     shared = first.model_copy(update={"method": None, "aligner": None})
     lines = [provenance(shared)] if not comparison.marks else []
-    return [*lines, LAB_SENTENCE] if first.lab_version is not None else lines
+    lab = any(view.spec.lab_version is not None for view in comparison.found.views)
+    return [*lines, LAB_SENTENCE] if lab else lines

@@ -5,8 +5,10 @@ Drawn with matplotlib alone: seaborn takes three times as long to import, and it
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cl_bench.harness.compare.comparison import Comparison
@@ -14,7 +16,9 @@ from cl_bench.harness.compare.correlation import Relation
 from cl_bench.harness.compare.estimates import OverSeeds
 from cl_bench.harness.compare.regression import line_band
 from cl_bench.harness.compare.table import MethodRow, Panel
+from cl_bench.harness.escaping import visible
 from cl_bench.reports.compare_relations import OUTCOMES
+from cl_bench.reports.compare_styles import Style, styles
 from cl_bench.reports.content import LAB_SENTENCE
 from cl_bench.reports.plots import png
 
@@ -22,60 +26,76 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-"""Colours that people with any colour vision tell apart (Okabe and Ito); markers repeat later than they do."""
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
 _PLACES = 60
-_FOOTNOTE = 110
+_SIZE, _LEGEND_WIDTH = (6.4, 4.4), 2.2  # inches
+_LEGEND_ROWS = 18
+_TITLE, _FOOTNOTE = 80, 110
 """Characters a line."""
+_LONGEST_LABEL = 28
+"""Characters of a label in a legend: the figure grows no wider for it."""
 
 
 def figures(comparison: Comparison) -> dict[str, bytes]:
     """All figures as PNG, by file name; only those that have a point."""
     found = {}
+    marks = styles(row.label for panel in comparison.panels for row in panel.rows)
     for number, panel in enumerate(comparison.panels, start=1):
-        figure = tradeoff(panel)
+        figure = tradeoff(panel, marks)
         if figure is not None:
             suffix = f"-{number}" if len(comparison.panels) > 1 else ""
             found[f"retention-acquisition{suffix}.png"] = _labelled(figure, comparison)
     for relation in comparison.relations:
         if len(relation.points) > 1:
             name = f"shift-{relation.outcome.replace('_', '-')}-{relation.kind}.png"
-            found[name] = _labelled(scatter(relation), comparison)
+            found[name] = _labelled(scatter(relation, marks), comparison)
     return found
 
 
-def tradeoff(panel: Panel) -> Figure | None:
-    """Retention change against gain: a small mark a seed, a large one with intervals for the mean; None without any."""
+def tradeoff(panel: Panel, marks: Mapping[str, Style]) -> Figure | None:
+    """Retention change against gain: a small mark a seed, a large one with intervals for the mean.
+
+    Args:
+        panel: The panel.
+        marks: How each method is drawn.
+
+    Returns:
+        The figure; None where no run has both.
+    """
     rows = [row for row in panel.rows if _both(row)]
     if not rows:
         return None
     figure, axes = _figure(panel.title)
     axes.axhline(0, color="0.7", linewidth=0.8)
-    for number, row in enumerate(rows):
-        colour, marker, fill = _style(number)
+    for row in rows:
+        mark = marks[row.label]
         pairs = [(100 * x, 100 * y) for x, y in _both(row)]
         axes.scatter(
-            [x for x, _ in pairs], [y for _, y in pairs], s=14, edgecolors=colour, facecolors=fill, marker=marker,
-            alpha=0.45, linewidths=0.8,
+            [x for x, _ in pairs], [y for _, y in pairs], s=14, edgecolors=mark.colour, facecolors=mark.fill,
+            marker=mark.marker, alpha=0.45, linewidths=0.8,
         )  # fmt: skip
         gain, retention = row.measures["gain"], row.measures["retention_change"]
         if gain.mean is None or retention.mean is None:
-            axes.scatter([], [], s=14, edgecolors=colour, facecolors=fill, marker=marker, label=row.label)
+            axes.scatter([], [], s=14, edgecolors=mark.colour, facecolors=mark.fill, marker=mark.marker,
+                         label=label_of(row.label))  # fmt: skip
             continue
         axes.errorbar(
-            [100 * gain.mean], [100 * retention.mean], xerr=_error(gain), yerr=_error(retention), color=colour,
-            marker=marker, markerfacecolor=fill, markersize=8, capsize=2, linewidth=1, linestyle="none",
-            label=row.label,
+            [100 * gain.mean], [100 * retention.mean], xerr=_error(gain), yerr=_error(retention), color=mark.colour,
+            marker=mark.marker, markerfacecolor=mark.fill, markersize=8, capsize=2, linewidth=1, linestyle="none",
+            label=label_of(row.label),
         )  # fmt: skip
     axes.set_xlabel("gain on the tasks learned, points")
     axes.set_ylabel("retention change, points")
-    _legend(axes)
+    _legend(figure, axes)
     return figure
 
 
-def scatter(relation: Relation) -> Figure:
-    """Shift against an outcome, with the least-squares line and the band of lines over whole runs."""
+def scatter(relation: Relation, marks: Mapping[str, Style]) -> Figure:
+    """Shift against an outcome, with the least-squares line and the band of lines over whole runs.
+
+    Args:
+        relation: The points and their line.
+        marks: How each method is drawn.
+    """
     import numpy as np
 
     outcome = OUTCOMES[relation.outcome]
@@ -84,14 +104,15 @@ def scatter(relation: Relation) -> Figure:
     axes.axhline(0, color="0.7", linewidth=0.8)
     methods = list(dict.fromkeys(point.method for point in relation.points))
     values = [_outcome(relation, place) for place in range(len(relation.points))]
-    for number, method in enumerate(methods):
-        colour, marker, fill = _style(number)
+    for method in methods:
+        mark = marks[method]
         places = [place for place, point in enumerate(relation.points) if point.method == method]
         x = [relation.points[place].shift for place in places]
         y = [100 * values[place] for place in places]
         axes.scatter(
-            x, y, s=22, edgecolors=colour, facecolors=fill, marker=marker, alpha=0.8, linewidths=0.9, label=method
-        )
+            x, y, s=22, edgecolors=mark.colour, facecolors=mark.fill, marker=mark.marker, alpha=0.8, linewidths=0.9,
+            label=label_of(method),
+        )  # fmt: skip
     if relation.slope.value is not None and relation.intercept.value is not None:
         x = [point.shift for point in relation.points]
         at = np.linspace(min(x), max(x), _PLACES)
@@ -101,8 +122,8 @@ def scatter(relation: Relation) -> Figure:
             axes.fill_between(at, 100 * band[0], 100 * band[1], color="0.5", alpha=0.2, linewidth=0)
     axes.set_xlabel("forward KL from the untouched model, nats per token")
     axes.set_ylabel(f"{outcome}, points")
-    axes.set_title(_summary(relation), fontsize=8)
-    _legend(axes)
+    axes.set_title(textwrap.fill(_literal(_summary(relation)), _FOOTNOTE), fontsize=8)
+    _legend(figure, axes)
     return figure
 
 
@@ -133,32 +154,46 @@ def _error(found: OverSeeds) -> list[list[float]] | None:
     return [[100 * (found.mean - found.interval[0])], [100 * (found.interval[1] - found.mean)]]
 
 
-def _style(number: int) -> tuple[str, str, str]:
-    """Colour, marker and what fills it: every second round of colours has hollow markers."""
-    colour = _COLOURS[number % len(_COLOURS)]
-    filled = number // len(_COLOURS) % 2 == 0
-    return colour, _MARKERS[number % len(_MARKERS)], colour if filled else "none"
+def label_of(name: str) -> str:
+    """A method's label as a legend shows it, in full or its two ends.
+
+    Matplotlib would set what stands between dollars as a formula, and leave out what begins with an underscore.
+    """
+    half = _LONGEST_LABEL // 2
+    short = name if len(name) <= _LONGEST_LABEL else f"{name[: half - 1]}…{name[-half:]}"
+    shown = _literal(short)
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+def _literal(text: str) -> str:
+    return visible(text).replace("$", r"\$")
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    figure = Figure(figsize=_SIZE, layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(textwrap.fill(_literal(title), _TITLE), fontsize=10)
     axes = figure.subplots()
     axes.tick_params(labelsize=8)
     return figure, axes
 
 
-def _legend(axes: Axes) -> None:
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+def _legend(figure: Figure, axes: Axes) -> None:
+    """The legend beside the axes, in as many columns as it needs; each further one widens the figure."""
+    columns = max(1, math.ceil(len(axes.get_legend_handles_labels()[1]) / _LEGEND_ROWS))
+    figure.set_size_inches(_SIZE[0] + _LEGEND_WIDTH * (columns - 1), _SIZE[1])
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns)
 
 
 def _labelled(figure: Figure, comparison: Comparison) -> bytes:
-    notes: Sequence[str] = [LAB_SENTENCE] if comparison.found.views[0].spec.lab_version is not None else []
+    lab = any(view.spec.lab_version is not None for view in comparison.found.views)
+    notes: Sequence[str] = [LAB_SENTENCE] if lab else []
     if any(view.spec.limit is not None for view in comparison.found.views):
         notes = [*notes, "PARTIAL runs."]
     figure.supxlabel(textwrap.fill(" ".join(notes), _FOOTNOTE), fontsize=6)
-    return png(figure)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # a box stands for it, as it should
+        return png(figure)

@@ -15,6 +15,8 @@ from cl_bench.harness.run_directory import RunView, method_label
 from cl_bench.harness.spec import RunSpec
 
 MISSING = "-"
+_SMALL, _SMALLEST = 0.01, 1e-4
+"""Nats below which three decimals hide the number, and below which a number of many zeros does."""
 GROUPS: tuple[tuple[ColumnKind, str], ...] = (
     ("sequence", "Tasks of the sequence"),
     ("ood", "Out of distribution"),
@@ -198,9 +200,12 @@ def count(number: float) -> str:
     return f"{number:.0f}"
 
 
-def nats(value: float | None) -> str:
-    """Three decimals; ``MISSING`` for None."""
-    return MISSING if value is None else f"{value:.3f}"
+def nats(value: float | None, signed: bool = False) -> str:
+    """Three decimals, or two digits of what they would show as nothing; ``MISSING`` for None."""
+    if value is None:
+        return MISSING
+    form = ".3f" if value == 0 or abs(value) >= _SMALL else ".1e" if abs(value) < _SMALLEST else ".2g"
+    return f"{value:{'+' if signed else ''}{form}}"
 
 
 def rejected_sentences(view: RunView) -> list[str]:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness import escaping
+from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.measure.run_cost import run_cost
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import RunView, load_run
+from cl_bench.harness.run_directory import RunView
 from cl_bench.reports import contamination, content, evaluated, generated, items
 from cl_bench.reports.content import Grid
 from cl_bench.reports.cost import cost_grid
@@ -25,7 +26,7 @@ def render_report(directory: Path) -> str:
     Raises:
         StoreError: The directory is not a run or is damaged.
     """
-    return markdown(load_run(directory))
+    return markdown(load_whole(directory))
 
 
 def markdown(view: RunView) -> str:

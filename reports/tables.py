@@ -8,8 +8,9 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import RunView, load_run
+from cl_bench.harness.run_directory import RunView
 from cl_bench.reports import content, evaluated, generated
 from cl_bench.reports.content import Grid
 from cl_bench.reports.items import seeds_items_grid
@@ -35,7 +36,7 @@ def render_run(directory: Path, width: int | None = None) -> str:
     Raises:
         StoreError: The directory is not a run or is damaged.
     """
-    view = load_run(directory)
+    view = load_whole(directory)
     metrics = content.metrics_of(view)
     grids = content.matrix_grids(view.matrix, learned_columns(view.spec), metrics)
     optional = (content.stages_grid(view, metrics), generated.data_generation_grid(view), generated.teacher_grid(view))
@@ -52,7 +53,7 @@ def render_seeds(directories: Sequence[Path], width: int | None = None) -> str:
         NotComparableError: The runs differ in more than the seed.
         StoreError: A directory is not a run or is damaged.
     """
-    summary = summarise_seeds([load_run(directory) for directory in directories])
+    summary = summarise_seeds([load_whole(directory) for directory in directories])
     first = summary.views[0]
     seeds = ", ".join(str(view.spec.seed) for view in summary.views)
     title = f"{content.headline(first).rpartition(', seed')[0]}, mean of seeds {seeds}"
@@ -120,7 +121,9 @@ def _print_grid(console: Console, grid: Grid) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, title=Text(grid.title, style="bold"), title_justify="left", pad_edge=False)
+    # The title apart from the table, which would break it where the columns end.
+    console.print(Text(grid.title))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for number, name in enumerate(grid.header):
         last_is_text = number == len(grid.header) - 1 and name in ("meaning", "each seed")
         table.add_column(Text(name), justify="left" if number == 0 or last_is_text else "right")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cl_bench.harness import cache as cache_module
 from cl_bench.harness.cache import Cache, CacheKey, EvaluationKey, RewriteKey, cache_root, key_fields, rows_hash
+from cl_bench.harness.cache_contents import entries, prunable, remove
+from cl_bench.harness.measure.shift.answers import AnswersKey
 from cl_bench.tasks.base import Example
 
 EVALUATION = EvaluationKey(
@@ -43,24 +48,70 @@ REWRITE = RewriteKey(
 )
 
 
-def flipped(value: Any) -> Any:
-    """A value that differs in the smallest way."""
-    if value is None:
-        return ""
-    if isinstance(value, dict):
-        name = next(iter(value))
-        return {**value, name: flipped(value[name])}
-    return value + 1 if isinstance(value, int | float) else f"{value}x"
-
-
-@pytest.mark.parametrize(
-    ("key", "field"), [(key, field) for key in (EVALUATION, REWRITE) for field in key_fields(type(key))]
+ANSWERS = AnswersKey(
+    weights="w",
+    tokenizer="t",
+    prompts="p",
+    generation={"temperature": 1.0, "top_p": None},
+    dtype="fp32",
+    backend="local",
+    backend_version="torch 2",
+    batch_plan={"batch_size": 16, "order": "length"},
 )
-def test_flipping_any_field_is_a_miss(tmp_path: Path, key: CacheKey, field: str) -> None:
+KEYS: tuple[CacheKey, ...] = (EVALUATION, REWRITE, ANSWERS)
+
+
+def flips(value: Any) -> list[Any]:
+    """Values that differ in the smallest ways: each part of it flipped, one taken out and one more."""
+    if value is None:
+        return [""]
+    if isinstance(value, dict):
+        changed = [{**value, name: other} for name, part in value.items() for other in flips(part)]
+        less = [{name: part for name, part in value.items() if name != left_out} for left_out in value]
+        return [*changed, *less, {**value, "more": None}]
+    if isinstance(value, list):
+        return [[*value, "more"], value[:-1], [*value[:-1], *flips(value[-1])]]
+    return [value + 1] if isinstance(value, int | float) else [f"{value}x"]
+
+
+FLIPS = [
+    (key, field, number)
+    for key in KEYS
+    for field in key_fields(type(key))
+    for number in range(len(flips(getattr(key, field))))
+]
+
+
+@pytest.mark.parametrize(("key", "field", "number"), FLIPS)
+def test_flipping_any_field_is_a_miss(tmp_path: Path, key: CacheKey, field: str, number: int) -> None:
     cache = Cache(tmp_path)
     cache.put_json("cells", key, {"accuracy": 0.5})
     assert cache.get_json("cells", key) == {"accuracy": 0.5}
-    other = dataclasses.replace(key, **{field: flipped(getattr(key, field))})
+    other = dataclasses.replace(key, **{field: flips(getattr(key, field))[number]})
+    assert cache.get_json("cells", other) is None
+
+
+def test_every_kind_of_key_is_among_those_flipped() -> None:
+    root = Path(cache_module.__file__).parents[1]
+    sources = [path for folder in ("harness", "methods", "tasks") for path in (root / folder).rglob("*.py")]
+    declared = {name for path in sources for name in re.findall(r"^class (\w+)\(CacheKey\)", path.read_text(), re.M)}
+    assert declared == {type(key).__name__ for key in KEYS}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_another_version_of_the_cache_is_a_miss(tmp_path: Path, key: CacheKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path)
+    cache.put_json("cells", key, 1)
+    monkeypatch.setattr(cache_module, "CACHE_VERSION", cache_module.CACHE_VERSION + 1)
+    assert cache.get_json("cells", key) is None
+
+
+def test_an_entry_under_another_keys_name_is_a_miss(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    other = dataclasses.replace(EVALUATION, weights="other")
+    cache.put_json("cells", EVALUATION, 1)
+    cache.path("cells", other).parent.mkdir(parents=True, exist_ok=True)
+    cache.path("cells", EVALUATION).rename(cache.path("cells", other))
     assert cache.get_json("cells", other) is None
 
 
@@ -134,6 +185,53 @@ def test_writers_at_the_same_time(tmp_path: Path) -> None:
     assert [path.name for path in cache.path("cells", EVALUATION).parent.iterdir()] == [
         cache.path("cells", EVALUATION).name
     ]
+
+
+def _entry(number: int) -> EvaluationKey:
+    return dataclasses.replace(EVALUATION, task=f"task {number}")
+
+
+def _write_some(root: Path, numbers: Sequence[int]) -> None:
+    for number in numbers:
+        if Cache(root).get_json("cells", _entry(number)) is None:
+            Cache(root).put_json("cells", _entry(number), {"number": number})
+
+
+def test_two_processes_on_one_cache_lose_and_duplicate_nothing(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    shares = (range(60), range(59, -1, -1), range(30, 90))
+    writers = [context.Process(target=_write_some, args=(tmp_path, numbers)) for numbers in shares]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+        assert writer.exitcode == 0
+    assert [Cache(tmp_path).get_json("cells", _entry(number)) for number in range(90)] == [
+        {"number": number} for number in range(90)
+    ]
+    files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    assert files == sorted(Cache(tmp_path).path("cells", _entry(number)) for number in range(90))
+
+
+def _prune_often(root: Path) -> None:
+    for _ in range(60):
+        remove(prunable(entries(root), max_size=0))
+
+
+def test_a_reader_has_an_entry_whole_or_a_miss_while_another_process_prunes(tmp_path: Path) -> None:
+    rows = [{"x": number} for number in range(500)]
+    cache = Cache(tmp_path)
+    pruner = multiprocessing.get_context("fork").Process(target=_prune_often, args=(tmp_path,))
+    pruner.start()
+    found = []
+    while pruner.is_alive():
+        found.append(cache.get_jsonl("cells", EVALUATION))
+        if found[-1] is None:
+            cache.put_jsonl("cells", EVALUATION, rows)
+    pruner.join(60)
+    assert pruner.exitcode == 0 and all(one is None or one == rows for one in found)
+    cache.put_jsonl("cells", EVALUATION, rows)
+    assert cache.get_jsonl("cells", EVALUATION) == rows
 
 
 def test_place_of_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -106,3 +106,43 @@ def test_what_is_no_size(text: str) -> None:
 def test_what_is_no_age(text: str) -> None:
     with pytest.raises(UsageError, match="is not an age"):
         parse_age(text)
+
+
+def test_strangers_among_the_entries_neither_hide_them_nor_go_with_them(tmp_path: Path) -> None:
+    cache = filled(tmp_path, {"a": 1})
+    folder = cache.path("evaluations", dataclasses.replace(EVALUATION, task="a")).parent
+    (tmp_path / "evaluations" / ".DS_Store").write_text("x")
+    (tmp_path / "evaluations" / "notes").mkdir()
+    (folder / "deep").mkdir()
+    strangers = [folder / "mine.jsonl", folder / "deep" / "file", tmp_path / "evaluations" / "notes" / "n.jsonl.tmp-1"]
+    for path in strangers:
+        path.write_text("mine")
+        os.utime(path, (1, 1))
+    (folder / "link.jsonl").symlink_to(tmp_path / "models" / "tiny" / "model.safetensors")
+    (kind,) = [kind for kind in kinds(tmp_path) if kind.name == "evaluations"]
+    assert kind.computed
+    chosen = prunable(entries(tmp_path), max_size=0)
+    assert names([entry.path for entry in chosen]) == ["a"]
+    remove(chosen)
+    assert all(path.is_file() for path in (*strangers, tmp_path / "models" / "tiny" / "model.safetensors"))
+
+
+def test_an_empty_kind_was_not_fetched(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    assert [kind.computed for kind in kinds(tmp_path)] == [True] and entries(tmp_path, ["answers"]) == []
+
+
+def test_files_that_go_while_sizes_are_counted_are_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path, {"a": 1, "b": 2})
+    real = Path.rglob
+
+    def pruned_meanwhile(self: Path, pattern: str) -> list[Path]:
+        found = list(real(self, pattern))
+        for path in [path for path in found if path.is_file()][:1]:
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "rglob", pruned_meanwhile)
+    found = {kind.name: kind.entries for kind in kinds(tmp_path)}
+    assert found == {"evaluations": 1, "models": 0}
+    assert entries(tmp_path) == []  # the last entry went before it was looked at

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.commands.execution import print_json
+from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import EXIT_DONE, UsageError
 from cl_bench.harness.escaping import visible
 from cl_bench.harness.measure.items.causes import Sample, failure_of
@@ -15,7 +16,7 @@ from cl_bench.harness.measure.items.churn import churn
 from cl_bench.harness.measure.items.ledger import column_ledger, last_row, reader
 from cl_bench.harness.measure.items.transitions import TRANSITIONS, ColumnLedger, Item, Transition
 from cl_bench.harness.measure.matrix import BASE_ROW
-from cl_bench.harness.run_directory import RunView, load_run
+from cl_bench.harness.run_directory import RunView
 
 if TYPE_CHECKING:
     from cl_bench.harness.measure.items.churn import Churn
@@ -58,7 +59,7 @@ def items_command(run: Path, options: ItemsOptions) -> int:
         raise UsageError(
             f"--{options.transitions[0]} lists items of one column", hint="name it with --task, for example --task NAME"
         )
-    view = load_run(run)
+    view = load_whole(run)
     after = options.after or last_row(view)
     if after == options.before:
         raise UsageError(
@@ -69,7 +70,7 @@ def items_command(run: Path, options: ItemsOptions) -> int:
     names = [column.name for column in view.matrix.columns] if options.column is None else [options.column]
     read = reader(view)
     ledgers = [column_ledger(view, name, options.before, after, read) for name in names]
-    floor = churn(view, load_run(options.other), after) if options.other is not None else {}
+    floor = churn(view, load_whole(options.other), after) if options.other is not None else {}
     wanted = {name: one for name, one in floor.items() if name in names}
     if options.json:
         print_json(_document(view, ledgers, wanted, options))

@@ -10,10 +10,10 @@ from typing import Any
 
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
 from cl_bench.harness.commands.resume import as_before
+from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import EXIT_DONE
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
-from cl_bench.harness.run_directory import load_run
 from cl_bench.harness.store import Store
 
 
@@ -50,7 +50,7 @@ def recover_command(
 
     with redirect_stdout(sys.stderr), make_progress(progress) as shown:
         shown.phase("reading the run")
-        view = load_run(run)
+        view = load_whole(run)
         row = chosen_row(view, row)
         store = Store.reopen(run)
         if execution.threads is not None:

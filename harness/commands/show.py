@@ -154,9 +154,9 @@ def _show_model(name: str, json: bool) -> int:
 
 def _show_run(directory: Path, json: bool) -> int:
     if json:
-        from cl_bench.harness.store import load_run
+        from cl_bench.harness.compare.whole import load_whole
 
-        view = load_run(directory)
+        view = load_whole(directory)
         print_json(
             {
                 "directory": str(directory),

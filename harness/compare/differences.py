@@ -101,6 +101,6 @@ def _difference(row: MethodRow, base: MethodRow, measure: str) -> Difference:
 
 
 def _detectable(difference: Difference) -> float | None:
-    if difference.mean is None or difference.n < 2:
+    if difference.interval is None:  # too few seeds, or no spread: there is no test that could find anything
         return None
     return detectable_over_seeds(stdev(difference.values), difference.n)

@@ -9,7 +9,7 @@ from typing import Any
 
 from cl_bench.harness.compare.differences import Differences
 from cl_bench.harness.compare.table import MethodRow, Panel
-from cl_bench.harness.errors import ClBenchError
+from cl_bench.harness.errors import ClBenchError, StoreError
 from cl_bench.harness.measure.items.causes import verdict
 from cl_bench.harness.measure.items.transitions import paired
 from cl_bench.harness.measure.statistics.hierarchical import Hierarchical, item_seed_bootstrap
@@ -124,11 +124,18 @@ def _reader() -> Reader:
     def read(view: RunView, column: str) -> list[dict[str, Any]]:
         key = (view.directory, column)
         if key not in kept:
-            samples = view.samples(_last(view), column)
-            kept[key] = [{name: sample[name] for name in _COMPARED} for sample in samples]
+            kept[key] = [_compared(view, column, sample) for sample in view.samples(_last(view), column)]
         return kept[key]
 
     return read
+
+
+def _compared(view: RunView, column: str, sample: Any) -> dict[str, Any]:
+    try:
+        return {name: sample[name] for name in _COMPARED}
+    except (TypeError, KeyError) as error:
+        what = f"{view.directory}: a row of {column} is no answer"
+        raise StoreError(what, f"it lacks {', '.join(_COMPARED)}", "remove the stage and resume the run") from error
 
 
 def _last(view: RunView) -> str:

@@ -126,8 +126,9 @@ def shift_of(view: RunView, row: str) -> Measure:
     document = read_object(path)
     value = document.get("forward_kl_trained")
     if value is None:
-        reason = document.get("primary", {}).get("reason", "no value was recorded")
-        return Measure(None, f"{row}: {reason}")
+        primary = document.get("primary")
+        reason = primary.get("reason") if isinstance(primary, Mapping) else None
+        return Measure(None, f"{row}: {reason or 'no value was recorded'}")
     if not isinstance(value, int | float) or not math.isfinite(value):
         return Measure(None, f"{row}: the shift is {value}, no finite number")
     return Measure(float(value))

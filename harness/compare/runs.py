@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError, UsageError
-from cl_bench.harness.run_directory import SPEC, RunView, load_run
+from cl_bench.harness.run_directory import SPEC, RunView
 
 SHOWN_STATES = ("done", "diverged")
 """States of runs that are compared; a diverged one has reasons where it has no values."""
@@ -69,17 +70,26 @@ def find_runs(places: Sequence[str]) -> FoundRuns:
 
 
 def _runs_at(place: str) -> list[Path]:
-    paths = (
-        [Path(place)] if Path(place).exists() else [Path(match) for match in sorted(glob.glob(place, recursive=True))]
-    )
+    paths = _paths(place)
     if not paths:
         raise UsageError(
-            f"there is no {place}", hint="a run directory, a folder of runs, or a pattern such as 'runs/*/*/*'"
+            f"there is no {place or 'place without a name'}",
+            hint="a run directory, a folder of runs, or a pattern such as 'runs/*/*/*'",
         )
     runs = [run for path in paths for run in _runs_below(path)]
     if not runs:
         raise NotARunError(f"no run at {place}", f"neither it nor a folder below it has a {SPEC}", "see cl-bench run")
     return runs
+
+
+def _paths(place: str) -> list[Path]:
+    """What is there; nothing for an empty name, which a variable of the shell that is not set leaves behind."""
+    try:
+        if not place or Path(place).exists():
+            return [Path(place)] if place else []
+        return [Path(match) for match in sorted(glob.glob(place, recursive=True))]
+    except OSError:  # no file system has such a name
+        return []
 
 
 def _runs_below(path: Path) -> Iterator[Path]:
@@ -99,9 +109,11 @@ def _shown(directory: Path) -> Path:
 
 def _load(directory: Path) -> RunView | str:
     try:
-        return load_run(directory)
+        return load_whole(directory, shifts=False)
     except ClBenchError as error:
-        return "damaged: " + ": ".join(part for part in (error.what, error.why) if part)
+        return "cannot be read: " + ": ".join(part for part in (error.what, error.why) if part)
+    except OSError as error:  # one run that the system does not let us read hides no other
+        return f"cannot be read: {error.filename or directory}: {error.strerror or error}"
 
 
 def _why_not(view: RunView, earlier: dict[str, RunView]) -> str:
@@ -109,4 +121,8 @@ def _why_not(view: RunView, earlier: dict[str, RunView]) -> str:
     if state not in SHOWN_STATES:
         return f"unfinished: {'still running' if state == 'running' else state}"
     copy = earlier.get(view.spec.digest())
-    return f"the same run as {copy.directory}" if copy is not None else ""
+    if copy is None:
+        return ""
+    if view.matrix.to_json() == copy.matrix.to_json():
+        return f"the same run as {copy.directory}"
+    return f"another attempt at the run {copy.directory}, with other results; name one of the two"

@@ -45,9 +45,27 @@ def test_prune_removes_what_was_asked_for(cli: Cli, cache: Cache) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((), "nothing says what may go"), (("--older-than", "soon"), "not an age"), (("--max-size", "big"), "not a size")],
+    [
+        ((), "nothing says what may go"),
+        (("--all", "--older-than", "1d"), "exclude each other"),
+        (("--max-size", "9" * 400), "not a size"),
+        (("--all", "--kind", "../x"), "no kind"),
+        (("--older-than", "soon"), "not an age"),
+        (("--max-size", "big"), "not a size"),
+    ],
 )
 def test_what_cannot_be_understood_is_refused(cli: Cli, cache: Cache, arguments: tuple[str, ...], message: str) -> None:
     done = cli("cache", "prune", *arguments)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_file_where_the_cache_should_be_is_said_to_be_one(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CL_BENCH_CACHE", str(tmp_path / "file"))
+    for arguments in (("cache", "list"), ("cache", "prune", "--all")):
+        done = cli(*arguments)
+        assert done.code == 2 and "is not a folder" in done.err and "CL_BENCH_CACHE" in done.err
+    assert cli("env").code == 0

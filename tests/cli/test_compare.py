@@ -69,6 +69,10 @@ def test_runs_that_are_not_comparable_are_refused_with_their_fields(cli: Cli, ru
         (("runs", "--format", "html"), "html"),
         (("runs", "--json", "--format", "csv"), "exclude each other"),
         (("runs", "--output", "runs/file"), "not a folder"),
+        (("runs", "--output", "runs/file/inside"), "cannot be made"),
+        (("",), "there is no place without a name"),
+        (("runs/[",), "there is no runs/["),
+        (("runs/file", "--format", ""), "--format"),
         ((), "Missing argument"),
     ],
 )
@@ -102,3 +106,39 @@ def test_report_needs_a_run_that_is_whole(cli: Cli, runs: Path) -> None:
     samples.unlink()
     done = cli("report", str(samples.parents[4]))
     assert done.code == 1 and "samples.jsonl" in done.err
+
+
+def test_a_file_that_cannot_be_written_is_named(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "study" / "compare.md").mkdir(parents=True)
+    done = cli("compare", "runs", "--output", "study")
+    assert done.code == 1 and "error: study/compare.md cannot be written" in done.err and "--output" in done.err
+    run = next(runs.glob("*/sft/*"))
+    (run / "report.md").mkdir()
+    done = cli("report", str(run))
+    assert done.code == 1 and f"the report of {run} cannot be written" in done.err and "show" in done.err
+
+
+def test_documents_of_another_form_end_in_a_message(cli: Cli, runs: Path) -> None:
+    run = next(runs.glob("*/sft/*"))
+    for name, content in {"matrix.json": "{}", "manifest.json": '{"sessions": [1]}', "status.json": "[]"}.items():
+        before = (run / name).read_text()
+        (run / name).write_text(content)
+        for arguments in (("report", run), ("show", run), ("show", run, "--items"), ("show", run, "--json")):
+            done = cli(*map(str, arguments))
+            assert done.code == 1 and name in done.err and "why: " in done.err and "Traceback" not in done.err
+        done = cli("compare", "runs")
+        assert done.code == 0 and "left out" in done.out and "Traceback" not in done.err
+        (run / name).write_text(before)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "csv"])
+def test_names_give_no_orders_to_whoever_reads_them(cli: Cli, runs: Path, form: str) -> None:
+    name = "\x1b[2J<script>x</script>|[a](http://b)"
+    for seed in (0, 1):
+        make_run(runs, name, seed)
+    done = cli("compare", "runs", "--format", form, "--output", "study")
+    assert done.code == 0 and "\x1b" not in done.out + done.err
+    page = (runs.parent / "study" / "compare.md").read_text()
+    assert "<script" not in page and "\x1b" not in page and "\\|\\[a](http://b)" in page
+    table = (runs.parent / "study" / "methods.csv").open(newline="")
+    assert {row["method"] for row in csv.DictReader(table)} == {"sft", "sdft", name}

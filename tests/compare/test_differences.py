@@ -119,3 +119,12 @@ def test_a_measure_without_values_says_why_and_not_that_seeds_are_missing(tmp_pa
     reasons = {(one.method, one.measure): one.difference.reason for one in found.entries if not one.difference.n}
     assert reasons["dft", "forgetting"] == "no task was learned before the last stage"
     assert reasons["sdft", "forgetting"] == "no seed in common"
+
+
+def test_what_no_test_could_find_is_not_called_detectable(tmp_path: Path) -> None:
+    for seed in range(5):
+        make_run(tmp_path, "sft", seed)
+        make_run(tmp_path, "dft", seed, retaining(0.1))  # the same difference in every seed, but for the last bits
+    found = {entry.measure: entry for entry in found_in(tmp_path).entries}["retention_change"]
+    assert found.difference.mean == pytest.approx(0.1) and found.difference.interval is None
+    assert found.detectable is None and "no spread" in found.difference.reason

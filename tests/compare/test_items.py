@@ -99,3 +99,14 @@ def test_the_json_of_items_fits_its_schema_and_is_null_without(tmp_path: Path) -
         document = to_json(compare_runs([str(tmp_path)], items=items))
         validate_document(document, "comparison")
         assert (document["panels"][0]["items"] is None) is not items
+
+
+def test_a_row_that_is_no_answer_is_a_reason(tmp_path: Path) -> None:
+    run_with(tmp_path, "sft", 0, lambda number: True)
+    broken = run_with(tmp_path, "sdft", 0, lambda number: True)
+    (stage,) = (broken / "stages").glob("02-*")
+    (stage / "eval" / "reading" / "samples.jsonl").write_text('[]\n{"id": "1"}\n5\n')
+    (stage / "done.json").write_text(json.dumps({"schema_version": 1, "files": hash_tree(stage, ("done.json",))}))
+    found = {entry.column: entry for entry in table_of(tmp_path).entries}
+    assert found["reading"].difference is None and "a row of reading is no answer" in found["reading"].reason
+    assert found["sums"].n == ITEMS

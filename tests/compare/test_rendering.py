@@ -11,9 +11,12 @@ import pytest
 
 from cl_bench.harness.compare.comparison import Comparison, compare_runs, to_json
 from cl_bench.harness.documents import validate_document
+from cl_bench.reports import compare_plots
 from cl_bench.reports.compare import markdown, text
 from cl_bench.reports.compare_csv import differences_csv, methods_csv, points_csv
-from cl_bench.reports.compare_plots import figures
+from cl_bench.reports.compare_plots import figures, label_of, tradeoff
+from cl_bench.reports.compare_styles import styles
+from cl_bench.reports.content import nats
 from tests.compare.small_runs import VALUES, Values, make_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -138,7 +141,100 @@ def test_what_holds_for_every_panel_is_explained_once(tmp_path: Path) -> None:
             make_run(tmp_path, method, seed, short, stages=("chemistry",))
     page = markdown(compare_runs([str(tmp_path)]))
     assert page.count("## Methods on ") == page.count("## Against sft on ") == page.count("## Cost on ") == 2
-    for note in ("* acquired: ", "* p of the paired t test", "* Means over seeds. Operations"):
+    for note in (
+        "* acquired: ",
+        "* Method minus reference",
+        "* p of the paired t test",
+        "* Means over seeds. Operations",
+    ):
         assert page.count(note) == 1, note
     assert page.count("No differences in BWT, forgetting: undefined: no task was") == 1
     assert "no seed in common" not in page
+
+
+def cells_of_text(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+
+
+def cells_of_markdown(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+def test_text_markdown_csv_and_json_say_the_same_numbers(comparison: Comparison) -> None:
+    (panel,) = to_json(comparison)["panels"]
+    shown = {
+        form: {cells[0]: cells for cells in (split(line) for line in page.splitlines()) if len(cells) == 11}
+        for form, split, page in (
+            ("text", cells_of_text, text(comparison, 300)),
+            ("markdown", cells_of_markdown, markdown(comparison)),
+        )
+    }
+    flat = {(row["method"], row["measure"]): row for row in rows(methods_csv(comparison))}
+    for method in panel["methods"]:
+        for name, found in method["measures"].items():
+            row = flat[method["method"], name]
+            assert (float(row["mean"]) if row["mean"] else None) == found["mean"], name
+            interval = [float(row["low"]), float(row["high"])] if row["low"] else None
+            assert interval == (list(found["interval"]) if found["interval"] else None), name
+            assert [float(value) if value else None for value in row["values"].split(";")] == found["values"], name
+            assert row["reason"] == found["reason"], name
+        gain, change = (method["measures"][name]["mean"] for name in ("gain", "retention_change"))
+        for form, lines in shown.items():
+            cells = lines[method["method"]]
+            expected = ["-" if value is None else f"{100 * value:+.1f}" for value in (gain, change)]
+            assert [cell.split(" ")[0] for cell in cells[3:5]] == expected, form
+    for entry in panel["differences"]["entries"]:
+        (row,) = [
+            one
+            for one in rows(differences_csv(comparison))
+            if (one["method"], one["measure"]) == (entry["method"], entry["measure"])
+        ]
+        assert (float(row["mean"]) if row["mean"] else None) == entry["difference"]["mean"]
+        assert (float(row["p_holm"]) if row["p_holm"] else None) == entry["difference"]["p"]
+        assert (row["claim"] == "True") is entry["difference"]["claim"]
+
+
+def test_a_reason_that_all_methods_share_names_none_of_them(comparison: Comparison) -> None:
+    page = markdown(comparison)
+    assert "* - intransigence (all methods): undefined: no joint run" in page
+    assert "(base): undefined: the run has no stages" in page
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "-"), (0.0, "0.000"), (1.25, "1.250"), (0.0123, "0.012"), (0.00042, "0.00042"), (-1.23e-6, "-1.2e-06")],
+)
+def test_a_small_shift_is_not_shown_as_none(value: float | None, shown: str) -> None:
+    assert nats(value) == shown
+    assert value is None or nats(value, signed=True) == (shown if value < 0 else f"+{shown}")
+
+
+@pytest.mark.parametrize("name", ["$\\frac{$", "$x", "_hidden", "\x1b[2J", "名前", "x" * 200, "a\nb"])
+def test_figures_show_any_name_as_it_is(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for method in ("sft", "dft"):
+        for seed in (0, 1):
+            make_run(tmp_path, method, seed, shifts={row: 0.1 + 0.1 * seed for row in VALUES})
+    monkeypatch.setattr(compare_plots, "label_of", lambda _: label_of(name))
+    drawn = figures(compare_runs([str(tmp_path)]))
+    assert len(drawn) == 5 and all(data.startswith(PNG) for data in drawn.values())
+    assert len(label_of(name)) <= 30 and not label_of(name).startswith("_") and "\x1b" not in label_of(name)
+
+
+def test_the_legend_of_many_methods_lies_within_the_figure(tmp_path: Path) -> None:
+    for number in range(40):
+        make_run(tmp_path, f"a-method-with-a-long-name-{number}")
+    (panel,) = compare_runs([str(tmp_path)]).panels
+    figure = tradeoff(panel, styles(row.label for row in panel.rows))
+    assert figure is not None
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    legend = axes.get_legend()
+    assert legend is not None and len(legend.get_texts()) == 40
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert box.y0 >= whole.y0 and box.y1 <= whole.y1 and box.x1 <= whole.x1
+    assert axes.get_window_extent().height > whole.height / 2
+
+
+def test_a_title_is_not_broken_where_its_table_ends(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    assert "Methods on chemistry+biology, lab-m, continued\n" in text(compare_runs([str(tmp_path)]), width=60)

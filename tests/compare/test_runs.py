@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from cl_bench.harness.compare.runs import find_runs
+from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import EXIT_FAILED, EXIT_USAGE, ClBenchError, NotARunError, StoreError, UsageError
+from cl_bench.harness.run_directory import RunView
 from tests.compare.small_runs import VALUES, make_run
 
 
@@ -68,7 +71,7 @@ def test_damaged_samples_are_found_by_their_hash(tmp_path: Path, damage: str) ->
     found = find_runs([str(tmp_path)])
     assert [view.spec.seed for view in found.views] == [0]
     assert found.left_out[0].directory == run.resolve()
-    assert found.left_out[0].reason.startswith("damaged: ") and "samples.jsonl" in found.left_out[0].reason
+    assert found.left_out[0].reason.startswith("cannot be read: ") and "samples.jsonl" in found.left_out[0].reason
 
 
 def test_a_changed_spec_or_matrix_is_damage_too(tmp_path: Path) -> None:
@@ -77,7 +80,7 @@ def test_a_changed_spec_or_matrix_is_damage_too(tmp_path: Path) -> None:
     (runs[1] / "matrix.json").write_text("{")
     found = find_runs([str(tmp_path)])
     assert [view.spec.seed for view in found.views] == [2]
-    assert len(found.left_out) == 2 and all("damaged" in run.reason for run in found.left_out)
+    assert len(found.left_out) == 2 and all("cannot be read" in run.reason for run in found.left_out)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +98,42 @@ def test_nothing_but_unfinished_runs_is_an_error_that_names_them(tmp_path: Path)
     with pytest.raises(StoreError) as caught:
         find_runs([str(tmp_path)])
     assert caught.value.exit_code == EXIT_FAILED and str(run.resolve()) in caught.value.why
+
+
+@pytest.mark.parametrize("place", ["", "a" * 5000])
+def test_a_name_that_no_place_can_have(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_run(tmp_path)
+    monkeypatch.chdir(tmp_path)  # an empty name is not the folder one is in
+    with pytest.raises(UsageError, match="there is no"):
+        find_runs([place])
+
+
+def test_another_attempt_with_other_results_is_no_copy(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    again = run.with_name(run.name.replace("-s0-", "-s0-again2-"))
+    shutil.copytree(run, again)
+    matrix = json.loads((again / "matrix.json").read_text())
+    matrix["values"]["biology"]["reading"] = 0.1
+    (again / "matrix.json").write_text(json.dumps(matrix))
+    (left,) = find_runs([str(run), str(again)]).left_out
+    assert left.directory == again.resolve() and "another attempt" in left.reason and "other results" in left.reason
+
+
+def test_a_run_that_the_system_does_not_let_us_read_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path)
+    shut = make_run(tmp_path, seed=1).resolve()
+
+    def refusing(directory: Path, shifts: bool) -> RunView:
+        if directory.resolve() == shut:
+            raise PermissionError(13, "Permission denied", str(directory / "matrix.json"))
+        return load_whole(directory, shifts)
+
+    monkeypatch.setattr("cl_bench.harness.compare.runs.load_whole", refusing)
+    found = find_runs([str(tmp_path)])
+    assert [view.spec.seed for view in found.views] == [0]
+    assert found.left_out[0].reason == f"cannot be read: {shut}/matrix.json: Permission denied"
 
 
 def test_no_place_at_all_is_refused() -> None:
