@@ -84,11 +84,12 @@ def test_a_byte_order_mark_is_no_part_of_the_first_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "hint"),
     [
-        (gzip.compress(GOOD.encode()), "gunzip"),
+        (gzip.compress(GOOD.encode(), mtime=0), "gunzip"),
         (GOOD.encode("utf-16"), "iconv"),
         (GOOD.encode("utf-16-le"), "iconv"),
         (b'{"question": "\xe9"}', "UTF-8"),
     ],
+    ids=["gzip", "utf-16", "utf-16-le", "latin-1"],
 )
 def test_other_encodings_are_named_with_what_helps(tmp_path: Path, data: bytes, hint: str) -> None:
     (tmp_path / "rows.jsonl").write_bytes(data)
