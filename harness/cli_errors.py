@@ -82,8 +82,9 @@ def _parser_error(error: Any, json: bool) -> int:
 
 
 def _unexpected(error: Exception, json: bool) -> int:
-    traceback.print_exception(error)
-    what = f"{type(error).__name__}: {error}"
+    # An exception's text, and the trace with it, can hold anything: rows of data, addresses, settings.
+    print(visible(redacted("".join(traceback.format_exception(error))), layout=True), end="", file=sys.stderr)
+    what = redacted(f"{type(error).__name__}: {error}")
     why = blamed(error) or "this is a fault of cl-bench or of an extension"
     print(f"error: {visible(what)}\n  why: {visible(why)}; the trace is above", file=sys.stderr)
     if json:
@@ -102,4 +103,5 @@ def _interrupted(json: bool) -> int:
 def _print_error(what: str, why: str, hint: str, code: int) -> None:
     from json import dumps
 
-    print(dumps({"error": {"what": what, "why": why, "try": hint}, "exit_code": code}), flush=True)
+    told = {"what": redacted(what), "why": redacted(why), "try": redacted(hint)}
+    print(dumps({"error": told, "exit_code": code}), flush=True)

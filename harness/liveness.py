@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cl_bench.harness.run_lock import is_held
+
 STALE_SECONDS = 120.0
 """Seconds without a sign of life after which a process on another host counts as gone."""
 NEAR_LIMIT = 0.1
@@ -29,7 +31,7 @@ def as_it_is(status: Mapping[str, Any], lock: Path) -> dict[str, Any]:
 def is_alive(status: Mapping[str, Any], lock: Path) -> bool:
     """Whether a process works on a run whose status says ``running``."""
     if status.get("host", platform.node()) == platform.node():
-        return _locked(lock)
+        return is_held(lock)
     return works_elsewhere(status)
 
 
@@ -38,19 +40,6 @@ def works_elsewhere(status: Mapping[str, Any]) -> bool:
     elsewhere = status.get("host", platform.node()) != platform.node()
     age = _age_seconds(status)
     return status.get("state") == "running" and elsewhere and age is not None and age < STALE_SECONDS
-
-
-def _locked(path: Path) -> bool:
-    import fcntl
-
-    try:
-        with path.open("rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
 
 
 def _end(status: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from cl_bench.harness.run_directory import (
     RunView,
     load_run,
 )
+from cl_bench.harness.run_lock import held
 from cl_bench.harness.spec import RunSpec
 from cl_bench.harness.stage_checkpoints import StageCheckpointFolder
 
@@ -97,8 +97,6 @@ class Store:
         Raises:
             StoreError: Another process works on this run, here or on another host.
         """
-        import fcntl
-
         recorded = self._recorded_status()
         if works_elsewhere(recorded):
             raise StoreError(
@@ -107,19 +105,7 @@ class Store:
                 "wait for it, or stop it; it counts as gone after two minutes of silence",
             )
 
-        with (self.directory / run_directory.LOCK).open("a+") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                stream.seek(0)
-                raise StoreError(
-                    f"another process works on {self.directory}",
-                    f"process {stream.read().strip() or 'unknown'} holds its lock",
-                    "wait for it, or stop it",
-                ) from error
-            stream.truncate(0)
-            stream.write(str(os.getpid()))
-            stream.flush()
+        with held(self.directory / run_directory.LOCK):
             if is_main_process():
                 files.remove_temporaries(self.directory)
                 for done in self.directory.glob(f"{STAGES}/*/{DONE}"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import multiprocessing
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from cl_bench.harness.files import read_jsonl, temporary_name, write_text
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure.matrix import Cell, Column, Matrix
 from cl_bench.harness.run_directory import load_run, method_label, run_path
+from cl_bench.harness.run_lock import is_held
 from cl_bench.harness.spec import (
     ComponentSpec,
     DataSpec,
@@ -230,6 +234,30 @@ def test_second_process_is_refused(store: Store) -> None:
         holder.join(20)
     with store.lock():
         pass
+
+
+def test_who_only_looks_does_not_keep_a_run_from_starting(store: Store) -> None:
+    with store.lock():
+        pass
+    lock = store.directory / ".lock"
+    with lock.open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        timer = threading.Timer(0.05, fcntl.flock, (looking, fcntl.LOCK_UN))
+        timer.start()
+        with store.lock():
+            assert is_held(lock)
+        timer.join()
+    assert not is_held(lock)
+
+
+def test_a_file_system_without_locks_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(StoreError, match="cannot be locked") as refused, store.lock():
+        pass
+    assert "No locks available" in refused.value.why
 
 
 def test_other_ranks_write_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

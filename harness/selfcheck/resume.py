@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _IN_A_ROW = 40
 """Processes of one run at most: kills that come too early let it get nowhere."""
+_WITHOUT_KILL = 5
+"""Runs in a row that may come to their end before their kill: then the moments that are left to kill cannot be met."""
 
 
 @dataclass(slots=True)
@@ -115,6 +117,9 @@ def check_resume(
     work = _Killing(check, spec, execution, folder, plan, ended, progress, between)
     while not check.problem and work.wanted():
         work.one_run(run_path(whole.output, spec))
+        if work.in_vain == _WITHOUT_KILL and not check.problem:
+            missing = ", ".join(sorted({activity for activity, _ in work.wanted()}))
+            check.problem = f"{_WITHOUT_KILL} runs in a row came to their end before a kill in {missing}"
     return check
 
 
@@ -136,6 +141,7 @@ class _Killing:
         self._plan, self._moments, self._progress, self._between = plan, whole.counts, progress, between
         self._generator = random.Random(plan.seed)
         self._log = folder / "kills.jsonl"
+        self.in_vain = 0
 
     def wanted(self) -> list[tuple[Activity, int]]:
         """Activities that still need kills, with the first stage that counts; all where only the sum is short."""
@@ -152,7 +158,7 @@ class _Killing:
         """Kill one run until the plan is fulfilled or it comes to its end; then finish and compare it."""
         from cl_bench.harness.selfcheck.process import run_process
 
-        number = self._check.runs + 1
+        number, kills = self._check.runs + 1, len(self._check.kills)
         output, cache = self._folder / f"killed-{number}", self._folder / f"cache-{number}"
         execution, directory = replace(self._execution, output=output), run_path(output, self._spec)
         for _ in range(_IN_A_ROW):
@@ -169,6 +175,7 @@ class _Killing:
         else:
             run_process(self._spec, execution, cache, self._log)
         self._compare(directory, whole)
+        self.in_vain = self.in_vain + 1 if len(self._check.kills) == kills else 0
         for place in (output, cache):
             shutil.rmtree(place, ignore_errors=True)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cl_bench.harness.cli import exit_code_of
-from cl_bench.harness.errors import UsageError
+from cl_bench.harness.cli_errors import exit_code
 from cl_bench.harness.escaping import VisibleStream, cell, markdown, page, visible
 from cl_bench.harness.progress import SilentProgress
 from cl_bench.harness.redaction import HIDDEN, redacted
@@ -107,4 +107,19 @@ def test_errors_hide_the_secrets_of_the_environment(
     monkeypatch.setitem(os.environ, "SOME_TOKEN", "abcdefgh12345")
     assert exit_code_of(["run", "--method", "abcdefgh12345"]) == 2
     assert "abcdefgh12345" not in capsys.readouterr().err
-    assert UsageError("x").exit_code == 2
+    assert exit_code_of(["run", "--method", "abcdefgh12345", "--json"]) == 2
+    written = capsys.readouterr()
+    assert HIDDEN in written.out and "abcdefgh12345" not in written.out + written.err
+
+
+def test_a_trace_hides_secrets_and_orders(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "SOME_TOKEN", "abcdefgh12345")
+
+    def broken() -> None:
+        raise RuntimeError(f"no answer from https://user:pa55word@host {CLEAR} with abcdefgh12345")
+
+    assert exit_code(broken, json=True) == 1
+    written = capsys.readouterr()
+    assert "Traceback" in written.err and HIDDEN in written.err
+    for text in (written.out, written.err):
+        assert not [secret for secret in ("abcdefgh12345", "pa55word", "\x1b") if secret in text]
