@@ -10,7 +10,15 @@ from cl_bench.harness.files import flush_tree, plain, temporary_name
 from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.models.fingerprint import weights_fingerprint
 from cl_bench.harness.planned_stages import planned_stages
-from cl_bench.harness.run_directory import CHECKPOINT, DONE, RunView, load_run, method_label, stage_folder
+from cl_bench.harness.run_directory import (
+    CHECKPOINT,
+    DONE,
+    RunView,
+    load_run,
+    method_label,
+    stage_folder,
+    weights_dropped,
+)
 from cl_bench.harness.spec import BranchSpec, RunSpec
 from cl_bench.harness.store import Store
 
@@ -39,7 +47,7 @@ def branched(spec: RunSpec, directory: Path, stage: str) -> RunSpec:
     if row not in view.stages:
         raise StoreError(f"stage {row} of {directory} is not finished", hint=f"cl-bench resume {directory}")
     checkpoint = view.stages[row] / CHECKPOINT
-    if not checkpoint.is_dir():
+    if not checkpoint.is_dir() or weights_dropped(view.stages[row]):
         raise StoreError(f"the weights of stage {row} are gone", "--keep-checkpoints removed them", "run it again")
     return spec.model_copy(update={"branch": _branch(spec, view, number, row, weights_fingerprint(checkpoint))})
 
@@ -95,6 +103,8 @@ def take_over(store: Store, source: Path | None) -> None:
     for folder in folders:
         if not store.exists(f"{folder}/{DONE}"):
             _copy(_found(source, folder), store.path(folder))
+    if weights_dropped(store.path(folders[-1])):
+        return  # by the new run, whose next stage is finished
     weights = weights_fingerprint(store.path(folders[-1]) / CHECKPOINT)
     if weights != branch.weights:
         raise StoreError(

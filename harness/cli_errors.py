@@ -20,6 +20,7 @@ _NOT_OURS = frozenset(
     }
 )  # fmt: skip
 """What the file system refuses: the user can do something about it, and no trace helps."""
+_TORCH_CANNOT_WRITE = re.compile(r"PytorchStreamWriter failed writing|inline_container\S* ?\. unexpected pos")
 
 
 def exit_code(call: Callable[[], Any], json: bool) -> int:
@@ -53,7 +54,7 @@ def _other(error: Exception, json: bool) -> int:
 
 def of_the_system(error: Exception) -> ClBenchError | None:
     """What the file system refused, as an error for people; None where the error is another."""
-    hint = "free some space, check the rights, or name another folder (--output, --data-root, CL_BENCH_CACHE, TMPDIR)"
+    hint = "free some space, check the rights, or name another folder (--output, --data-root, CL_BENCH_CACHE)"
     if isinstance(error, OSError):
         if error.errno not in _NOT_OURS:
             return None
@@ -61,7 +62,7 @@ def of_the_system(error: Exception) -> ClBenchError | None:
         return ClBenchError(f"cannot read or write {where}", error.strerror or str(error), hint)
     # The libraries that write weights have exceptions of their own, with the system's error in the text.
     code = re.search(r"\(os error (\d+)\)", str(error))
-    if (code and int(code[1]) in _NOT_OURS) or "PytorchStreamWriter failed writing" in str(error):
+    if (code and int(code[1]) in _NOT_OURS) or _TORCH_CANNOT_WRITE.search(str(error)):
         return ClBenchError("cannot write weights", str(error).splitlines()[0], hint)
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -26,8 +27,13 @@ BACKEND = "local"
 
 def backend_version(device: str) -> str:
     """Versions of what computes, and on what kind of device, as they enter cache keys."""
-    versions = [f"{name}={metadata.version(name)}" for name in ("torch", "transformers")]
+    versions = [f"{name}={_version(name)}" for name in ("torch", "transformers")]
     return " ".join([*versions, platform.machine(), device.split(":")[0]])
+
+
+@cache
+def _version(package: str) -> str:
+    return metadata.version(package)  # reads a file each time, and keys are many
 
 
 def sampler_for(

@@ -116,18 +116,30 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
+    with _naming(path):
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(data)
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if durable:
+            _sync(path.parent)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Give the file's name to an error of the system that has none: a write that fails names nothing by itself."""
     try:
-        with temporary.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            if durable:
-                os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
         raise
-    if durable:
-        _sync(path.parent)
 
 
 def write_text(path: Path, text: str, durable: bool = True) -> None:
@@ -197,7 +209,7 @@ def append_line(path: Path, value: Any) -> int:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = (json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n").encode()
-    with path.open("ab", buffering=0) as stream:
+    with _naming(path), path.open("ab", buffering=0) as stream:
         place = stream.tell()
         try:
             written = stream.write(line)
@@ -257,8 +269,9 @@ def flush_tree(folder: Path) -> None:
 
 def _sync(path: Path) -> None:
     # For a folder this flushes its entries, so that a rename survives a power cut.
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with _naming(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -143,6 +143,11 @@ def verify_stage(folder: Path, weights: bool = True, record: str = DONE) -> bool
     return True
 
 
+def weights_dropped(folder: Path) -> bool:
+    """Whether a finished stage's weights were removed on purpose; what may be left of them is not to be read."""
+    return (folder / DONE).is_file() and CHECKPOINT in read_object(folder / DONE).get("dropped", ())
+
+
 @dataclass(frozen=True, slots=True)
 class RunView:
     """A run directory for reading.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from cl_bench.harness.cli_errors import of_the_system
 from cl_bench.harness.errors import ClBenchError, UsageError
 from cl_bench.harness.spec import RunSpec
@@ -37,8 +39,11 @@ def out_of_memory(error: BaseException) -> bool:
 
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    # torch has no kind of its own for the machine's memory.
-    return isinstance(error, RuntimeError) and "not enough memory" in str(error)
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    # torch has no kind of its own for the machine's memory; the words depend on the system.
+    words = ("not enough memory", "can't allocate memory", "Cannot allocate memory")
+    return isinstance(error, RuntimeError) and any(found in str(error) for found in words)
 
 
 _LESS_MEMORY = (

@@ -9,7 +9,7 @@ from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.fingerprint import tokenizer_fingerprint, weights_fingerprint
 from cl_bench.harness.planned_stages import planned_stages
-from cl_bench.harness.run_directory import CHECKPOINT
+from cl_bench.harness.run_directory import CHECKPOINT, weights_dropped
 from cl_bench.harness.store import Store
 
 
@@ -51,7 +51,7 @@ class RunModels:
     def _checkpoint(self, index: int) -> Path:
         name = planned_stages(self._store.spec)[index - 1][0]
         folder = self._store.stage_dir(index, name) / CHECKPOINT
-        if not folder.is_dir():
+        if not folder.is_dir() or weights_dropped(folder.parent):
             raise StoreError(
                 f"{folder} is gone",
                 why="the stage after it trains on from these weights (--keep-checkpoints last removes older ones)",

@@ -13,7 +13,7 @@ from cl_bench.harness.allocator import keep_freed_memory
 from cl_bench.harness.branching import take_over
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.code_leave import check_code_leave
-from cl_bench.harness.disk import check_room, checkpoint_bytes
+from cl_bench.harness.disk import bytes_to_come, check_room
 from cl_bench.harness.errors import DivergedError, InterruptedRunError, StoreError
 from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.measure import contamination_scores
@@ -82,6 +82,8 @@ def run_one(spec: RunSpec, execution: Execution, registry: Registry, progress: P
     store = Store.open(execution.output, spec, execution.attempt)
     with store.lock():
         if store.state() in ("done", "diverged") and _all_intact(store):
+            if store.state() == "done":
+                _drop_checkpoints(store, execution, finished=len(planned_stages(spec)))
             return _finished(store)
         return _Run(store, execution, registry, progress).carry_out()
 
@@ -154,12 +156,8 @@ class _Run:
         return _finished(self.store)
 
     def _check_room(self) -> None:
-        stages = planned_stages(self.spec)
-        left = sum(
-            not self.store.exists(f"{stage_folder(index, name)}/{DONE}") for index, (name, _) in enumerate(stages, 1)
-        )
-        parameters = stored_parameters(verified_folder(self.spec.model)) if left else 0
-        check_room(self.store.directory, checkpoint_bytes(parameters, left, self.execution))
+        parameters = stored_parameters(verified_folder(self.spec.model)) if planned_stages(self.spec) else 0
+        check_room(self.store.directory, bytes_to_come(self.store, self.execution, parameters))
 
     def _ended(self, state: State, **fields: Any) -> None:
         """Write how the run ended, where that can be written: what stopped it is to be reported all the same."""
@@ -201,11 +199,9 @@ class _Run:
                 self.work.rows.diverged(index, str(error.what))
                 self.store.event("diverged", stage=name, reason=str(error.what))
                 return "diverged"
-            if self.execution.keep_checkpoints != "all" and index > 1:
-                self.store.drop_checkpoint(index - 1, stages[index - 2][0])
+            _drop_checkpoints(self.store, self.execution, finished=index)
             self._write_matrix()
-        if stages and self.execution.keep_checkpoints == "none":
-            self.store.drop_checkpoint(len(stages), stages[-1][0])
+        _drop_checkpoints(self.store, self.execution, finished=len(stages))
         return "done"
 
     def _start(self, index: int, student: ChatModel | None) -> ChatModel:
@@ -258,6 +254,15 @@ class _Run:
 def _stage_rows(spec: RunSpec, tasks: Mapping[str, Task], index: int) -> Sequence[Example]:
     name, parts = planned_stages(spec)[index - 1]
     return make_stage(spec, index, name, parts, tasks).examples
+
+
+def _drop_checkpoints(store: Store, execution: Execution, finished: int) -> None:
+    """Remove the weights that are not to be kept once that many stages are finished, an earlier process's too."""
+    stages = planned_stages(store.spec)
+    all_done = finished == len(stages)
+    kept = {"all": finished, "last": 1, "none": 0 if all_done else 1}[execution.keep_checkpoints]
+    for index, (name, _) in enumerate(stages[: max(0, finished - kept)], start=1):
+        store.drop_checkpoint(index, name)
 
 
 def _all_intact(store: Store) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -13,6 +12,7 @@ from pathlib import Path
 from cl_bench.harness.cache import Cache
 from cl_bench.harness.components import Components
 from cl_bench.harness.context import RunContext
+from cl_bench.harness.files import temporary_name
 from cl_bench.harness.measure import contamination_scores
 from cl_bench.harness.measure.contamination import EvaluatedItems
 from cl_bench.harness.measure.shift.panel import ShiftMeter
@@ -30,7 +30,7 @@ from cl_bench.methods.base import Adaptation, Progress, Stage
 from cl_bench.methods.training.trained import trained_row
 from cl_bench.tasks.base import Task
 
-_STATE = "state"
+_STATE, _SCRATCH = "state", "scratch"
 _TRAINED = "data/trained.jsonl"
 
 Phase = Callable[[str, str], AbstractContextManager[None]]
@@ -123,7 +123,9 @@ class StageRun:
 
     def _adapt(self, student: ChatModel) -> None:
         components = self._components()
-        scratch = Path(tempfile.mkdtemp(prefix="cl-bench-"))
+        # Under a temporary name in the run: a process that was killed leaves gigabytes, which the next one removes.
+        scratch = temporary_name(self._store.stage_dir(self._index, self._name) / _SCRATCH)
+        scratch.mkdir(parents=True)
         context = self._context(student, components, scratch)
         began = time.monotonic()
         try:

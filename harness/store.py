@@ -265,7 +265,9 @@ class Store:
         hashes: dict[str, str] = files.read_json(folder / DONE)["files"]
         kept = {file: digest for file, digest in hashes.items() if not file.startswith(f"{CHECKPOINT}/")}
         files.write_json(folder / DONE, {**_done(kept), "dropped": [CHECKPOINT]})
-        shutil.rmtree(folder / CHECKPOINT)
+        # Out of its place at once: half of a checkpoint must not be taken for one.
+        removed = (folder / CHECKPOINT).rename(files.temporary_name(folder / CHECKPOINT))
+        shutil.rmtree(removed)
 
     def batches(self, index: int, name: str) -> BatchLedger:
         """Finished batches of a stage's generation and evaluation; ``finish_stage`` removes them."""

@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.files import content_hash, file_hash, read_json
-from cl_bench.harness.run_directory import ADAPTATION, MATRIX, METRICS, SHIFT, STAGES
+from cl_bench.harness.run_directory import (
+    ADAPTATION,
+    CHECKPOINT,
+    COLLAPSE,
+    CONTAMINATION,
+    COST,
+    MATRIX,
+    METRICS,
+    SHIFT,
+    STAGES,
+    weights_dropped,
+)
 
-_FILES = ("checkpoint/*.safetensors", "eval/**/*.jsonl", "within/**/*.jsonl", "data/*", SHIFT, "state.*")
+_FILES = (f"{CHECKPOINT}/*", "eval/**/*.jsonl", "within/**/*.jsonl", "data/*", SHIFT, "state.*")
 """Files of a stage that are compared by their bytes: weights, answers, training data, measurements, states."""
+_DOCUMENTS = (ADAPTATION, COLLAPSE, CONTAMINATION, "eval/*.json", "eval/**/results.json", "within/**/*.json")
+"""Documents of a stage that are compared by their content without what a clock decides."""
+_RUN_DOCUMENTS = (MATRIX, METRICS, CONTAMINATION, COST)
+_OF_THIS_ONCE = frozenset({"seconds", "peak_memory_bytes"})
 
 
 def results_of(directory: Path) -> dict[str, str]:
     """Hashes of all that a run came to, by path relative to the run directory.
 
-    Bytes of every stage's weights, answers (within it too), training data, shift and states; content of matrix, metrics
-    and adaptations, without the seconds they took.
+    Bytes of every stage's weights, answers (within it too), training data, shift and states; content of the documents,
+    without seconds and memory.
     """
     stages = sorted(directory.glob(f"{STAGES}/*"))
-    files = {path for stage in stages for pattern in _FILES for path in stage.glob(pattern) if path.is_file()}
-    found = {path.relative_to(directory).as_posix(): file_hash(path) for path in sorted(files)}
-    documents = [directory / MATRIX, directory / METRICS, *(stage / ADAPTATION for stage in stages)]
-    for path in documents:
+    documents = {directory / name for name in _RUN_DOCUMENTS}
+    documents |= {path for stage in stages for pattern in _DOCUMENTS for path in stage.glob(pattern)}
+    files = {path for stage in stages for pattern in _FILES for path in stage.glob(pattern)} - documents
+    found = {_name(path, directory): file_hash(path) for path in sorted(files) if path.is_file()}
+    for path in sorted(documents):
         if path.is_file():
-            found[path.relative_to(directory).as_posix()] = content_hash(_without_seconds(read_json(path)))
+            found[_name(path, directory)] = content_hash(_lasting(read_json(path)))
     return found
 
 
 def first_difference(one: Path, other: Path) -> str:
-    """The first thing that two run directories do not share, in words; nothing where they share all."""
+    """The first thing that two run directories do not share, in words; nothing where they share all.
+
+    Weights that one of them did not keep (``--keep-checkpoints``) are not compared.
+    """
     found, expected = results_of(one), results_of(other)
+    dropped = tuple({*_dropped(one), *_dropped(other)})
     for name in sorted(found.keys() | expected.keys()):
+        if dropped and name.startswith(dropped):
+            continue
         if name not in found:
             return f"{name} is missing"
         if name not in expected:
@@ -41,5 +64,17 @@ def first_difference(one: Path, other: Path) -> str:
     return ""
 
 
-def _without_seconds(document: Any) -> Any:
-    return {name: value for name, value in document.items() if name != "seconds"}
+def _dropped(directory: Path) -> Iterator[str]:
+    for stage in directory.glob(f"{STAGES}/*"):
+        if weights_dropped(stage):
+            yield f"{_name(stage, directory)}/{CHECKPOINT}/"
+
+
+def _name(path: Path, directory: Path) -> str:
+    return path.relative_to(directory).as_posix()
+
+
+def _lasting(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {name: _lasting(value) for name, value in document.items() if name not in _OF_THIS_ONCE}
+    return [_lasting(value) for value in document] if isinstance(document, list) else document

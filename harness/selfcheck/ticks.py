@@ -78,7 +78,7 @@ class Ticker:
         """An audit hook of ``sys.addaudithook``: files opened for writing and renamed."""
         if self._dying or event not in ("open", "os.rename"):
             return
-        path = str(arguments[-2] if event == "os.rename" else arguments[0])
+        path = str(arguments[1] if event == "os.rename" else arguments[0])
         if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)):
             return
         if path.startswith(self._directory) or "/checkpoint-" in path:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cl_bench.harness.selfcheck.results import first_difference, results_of
+from cl_bench.methods.base import Adaptation
+from cl_bench.methods.dft import DFT
 from tests.end_to_end.compare import only_run
 from tests.end_to_end.conftest import Cli, call
 from tests.end_to_end.test_failing import COMMAND
@@ -50,6 +53,29 @@ def test_another_method_goes_on_without_repeating(first: Path, cli: Cli, tmp_pat
     (branch / "report.md").unlink()
     assert cli("resume", str(branch), cwd=tmp_path).returncode == 0 and (branch / "report.md").is_file()
     assert cli("compare", str(branch), str(first), cwd=tmp_path).returncode == 0
+
+
+def test_a_branch_that_keeps_few_weights_goes_on_after_its_first_own_stage(
+    first: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [*OTHER, "--from", str(first), "--from-stage", "1", "--keep-checkpoints", "last"]
+    real, stages = DFT.adapt, []
+
+    def failing(self: DFT, student: Any, stage: Any, context: Any) -> Adaptation:
+        stages.append(stage.name)
+        if len(stages) == 2:
+            raise KeyboardInterrupt
+        return real(self, student, stage, context)
+
+    monkeypatch.setattr(DFT, "adapt", failing)
+    assert cli(*command, cwd=tmp_path).returncode == 130
+    branch = only_run(tmp_path / "runs")
+    assert [path.parent.name for path in branch.glob("stages/*/checkpoint")] == ["02-biology"]
+    done = cli("resume", str(branch), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert stages == ["biology", "materials", "materials", "physics"]
+    refused = cli(*OTHER, "--from", str(branch), "--from-stage", "2", cwd=tmp_path)
+    assert refused.returncode == 1 and "the weights of stage biology are gone" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,6 @@ COMMAND = ["run", "--method", "sft", "--sequence", "science", "--model", "lab-s"
 COMMAND += ["--suite", "none", "--set", "evaluation.rows=2", "--set", "evaluation.ood_rows=0"]
 FAULTS = {
     "torch.OutOfMemoryError": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
-    "MemoryError": MemoryError(),
-    "allocator": RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: not enough memory: you tried"),
     "disk": OSError(errno.ENOSPC, "No space left on device", "/somewhere/weights"),
     "fault": ZeroDivisionError("a fault of the method"),
 }

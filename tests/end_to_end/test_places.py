@@ -5,12 +5,16 @@ from __future__ import annotations
 import shutil
 from collections import namedtuple
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from cl_bench.harness.disk import checkpoint_bytes
+from cl_bench.harness.disk import bytes_to_come, checkpoint_bytes
+from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.selfcheck.results import first_difference
 from cl_bench.harness.spec import Execution
+from cl_bench.harness.store import Store
+from tests.compare.small_runs import spec_of
 from tests.end_to_end.compare import only_run
 from tests.end_to_end.conftest import Cli
 from tests.end_to_end.test_failing import COMMAND
@@ -26,9 +30,9 @@ def test_fresh_starts_over_beside_and_keeps_no_weights_where_asked(cli: Cli, tmp
     (second,) = set(first.parent.iterdir()) - {first}
     assert second.name == first.name.replace("-s0-", "-s0-again2-")
     assert len(list(first.glob("stages/*/checkpoint"))) == 4 and not list(second.glob("stages/*/checkpoint"))
-    for path in first.glob("stages/*/checkpoint"):
-        shutil.rmtree(path)
     assert first_difference(first, second) == ""
+    assert cli(*COMMAND, "--keep-checkpoints", "last", cwd=tmp_path).returncode == 0
+    assert [path.parent.name for path in first.glob("stages/*/checkpoint")] == ["04-physics"]
     (second / "report.md").unlink()
     again = cli("resume", str(second), cwd=tmp_path)
     assert again.returncode == 0 and again.stdout.rstrip().splitlines()[-1] == str(second.resolve())
@@ -61,3 +65,27 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_trained(
 )
 def test_room_for_checkpoints(stages: int, execution: Execution, weights: int) -> None:
     assert checkpoint_bytes(1000, stages, execution) == 1000 * weights
+
+
+@pytest.mark.parametrize("keep", ["all", "last", "none"])
+def test_a_run_that_fitted_at_its_start_fits_when_it_goes_on(keep: Literal["all", "last", "none"]) -> None:
+    execution = Execution(checkpoint_every_seconds=None, keep_checkpoints=keep)
+    for trained in range(5):
+        there = trained if keep == "all" else min(trained, 1)
+        assert there * 4 + checkpoint_bytes(1, 4 - trained, execution, trained) <= checkpoint_bytes(1, 4, execution)
+
+
+def test_what_lies_on_the_disk_is_not_needed_again(tmp_path: Path) -> None:
+    execution = Execution(checkpoint_every_steps=1)
+    store = Store.open(tmp_path, spec_of())
+    stages = [name for name, _ in planned_stages(store.spec)]
+    whole = bytes_to_come(store, execution, 1000)
+    assert whole == checkpoint_bytes(1000, len(stages), execution)
+    mid = store.stage_dir(1, stages[0]) / "mid" / "step-000001"
+    mid.mkdir(parents=True)
+    (mid / "model.safetensors").write_bytes(bytes(16_000))
+    assert bytes_to_come(store, execution, 1000) == whole - 16_000
+    store.mark_adapted(1, stages[0])
+    assert bytes_to_come(store, execution, 1000) == checkpoint_bytes(1000, len(stages) - 1, execution, 1)
+    store.finish_stage(1, stages[0])
+    assert bytes_to_come(store, execution, 1000) == checkpoint_bytes(1000, len(stages) - 1, execution, 1)
