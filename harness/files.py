@@ -137,7 +137,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
 

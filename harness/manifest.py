@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ class ManifestRecorder:
             raise StoreError(what, "it lists no sessions", "remove the file and resume the run")
         self._sessions: list[dict[str, Any]] = list(earlier)
         self._started = time.monotonic()
+        self._open: dict[str, float] = {}
+        self._lock = threading.RLock()
         self._session: dict[str, Any] = {
             "started": _now(),
             "ended": None,
@@ -72,13 +75,23 @@ class ManifestRecorder:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Add the time spent inside to the phase's wall seconds, and write them: a report or a kill may follow."""
-        begun = time.monotonic()
+        begun, before = time.monotonic(), self._session["phase_seconds"].get(name, 0.0)
+        self._open[name] = begun - before
         try:
             yield
         finally:
-            seconds = self._session["phase_seconds"]
-            seconds[name] = round(seconds.get(name, 0.0) + time.monotonic() - begun, 3)
+            with self._lock:
+                self._write()
+                self._open.pop(name, None)
+
+    def beat(self) -> None:
+        """Write the time spent so far, so that a process that is killed leaves it."""
+        with self._lock:
             self._write()
+
+    def spent(self, phase: str) -> float:
+        """Wall seconds of a phase over all processes that worked on the run."""
+        return round(sum(session["phase_seconds"].get(phase, 0.0) for session in self._sessions), 3)
 
     def prompts(self, model: ChatModel) -> None:
         """Record what renders prompts: hash of the chat template, reasoning switch, start token, end tokens."""
@@ -92,11 +105,14 @@ class ManifestRecorder:
 
     def end(self, state: State) -> None:
         """Close the session and write it."""
-        self._session["ended"], self._session["state"] = _now(), state
-        self._write()
+        with self._lock:
+            self._session["ended"], self._session["state"] = _now(), state
+            self._write()
 
     def _write(self) -> None:
-        self._session["seconds"] = round(time.monotonic() - self._started, 3)
+        now = time.monotonic()
+        self._session["seconds"] = round(now - self._started, 3)
+        self._session["phase_seconds"] |= {name: round(now - begun, 3) for name, begun in [*self._open.items()]}
         self._session["peak_memory_bytes"] = peak_memory_bytes()
         self._session["environment"]["threads"] = threads()  # torch may be loaded later than the session begins
         self._store.write_manifest({"schema_version": MANIFEST_VERSION, "sessions": self._sessions})

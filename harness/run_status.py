@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -40,10 +40,14 @@ class RunStatus:
             self._write()
 
     @contextmanager
-    def beating(self) -> Iterator[None]:
-        """Renew the signs of life until the block ends."""
+    def beating(self, also: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Renew the signs of life until the block ends.
+
+        Args:
+            also: Called with each.
+        """
         over = threading.Event()
-        thread = threading.Thread(target=self._beat, args=(over,), daemon=True, name="heartbeat")
+        thread = threading.Thread(target=self._beat, args=(over, also), daemon=True, name="heartbeat")
         thread.start()
         try:
             yield
@@ -51,11 +55,13 @@ class RunStatus:
             over.set()
             thread.join()
 
-    def _beat(self, over: threading.Event) -> None:
+    def _beat(self, over: threading.Event, also: Callable[[], None]) -> None:
         while not over.wait(self._every):
             # A full disk stops the run where it matters, and not here.
-            with suppress(OSError, StoreError), self._lock:
-                self._write()
+            with suppress(OSError, StoreError):
+                with self._lock:
+                    self._write()
+                also()
 
     def _write(self) -> None:
         life = {

@@ -123,6 +123,7 @@ class _Run:
             cache=cache,
             progress=self.progress,
             phase=self._phase,
+            spent=self.manifest.spent,
             tasks=tasks,
             items=EvaluatedItems(items),
             rows=rows,
@@ -132,7 +133,7 @@ class _Run:
     def carry_out(self) -> RunResult:
         try:
             self.status.set("running")
-            with self.status.beating():
+            with self.status.beating(self.manifest.beat):
                 self._check_room()
                 if self.spec.branch is not None:
                     take_over(self.store, self.execution.branch_from)

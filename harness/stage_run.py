@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -49,6 +48,7 @@ class StageWork:
         cache: Finished work of other runs.
         progress: What the user sees.
         phase: Opens a phase in log, status and manifest.
+        spent: Seconds of a phase (``chemistry/adapt``) over all processes that worked on the run.
         tasks: The run's tasks by name.
         items: The evaluated items, for contamination.
         rows: The matrix.
@@ -62,6 +62,7 @@ class StageWork:
     cache: Cache
     progress: Progress
     phase: Phase
+    spent: Callable[[str], float]
     tasks: dict[str, Task]
     items: EvaluatedItems
     rows: RunRows
@@ -127,13 +128,12 @@ class StageRun:
         scratch = temporary_name(self._store.stage_dir(self._index, self._name) / _SCRATCH)
         scratch.mkdir(parents=True)
         context = self._context(student, components, scratch)
-        began = time.monotonic()
         try:
             with self._work.phase(self._name, "adapt"):
                 adaptation, stage = components.adapt(student, self._stage, context)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        self._keep(stage, student, adaptation, time.monotonic() - began, context)
+        self._keep(stage, student, adaptation, self._work.spent(f"{self._name}/adapt"), context)
         save_state(self._store.stage_dir(self._index, self._name), _STATE, components.states())
         self._store.mark_adapted(self._index, self._name)
 

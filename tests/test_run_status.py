@@ -15,9 +15,11 @@ import pytest
 
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.liveness import STALE_SECONDS, as_it_is
+from cl_bench.harness.manifest import ManifestRecorder
 from cl_bench.harness.memory import available_bytes, resident_bytes
 from cl_bench.harness.run_directory import load_run
 from cl_bench.harness.run_status import RunStatus
+from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import Store
 from tests.compare.small_runs import make_run
 
@@ -54,6 +56,35 @@ def test_signs_of_life_go_on_and_end_with_the_work(store: Store) -> None:
     last = (store.directory / "status.json").read_bytes()
     time.sleep(0.05)
     assert (store.directory / "status.json").read_bytes() == last
+
+
+def test_time_spent_in_a_phase_outlives_a_kill_and_is_summed(store: Store) -> None:
+    (store.directory / "manifest.json").unlink()
+    program = """
+import os, signal, sys, time
+from pathlib import Path
+from cl_bench.harness.manifest import ManifestRecorder
+from cl_bench.harness.run_status import RunStatus
+from cl_bench.harness.spec import Execution
+from cl_bench.harness.store import Store
+store = Store.reopen(Path(sys.argv[1]))
+manifest = ManifestRecorder(store, Execution())
+with RunStatus(store, every=0.02).beating(manifest.beat), manifest.phase("biology/adapt"):
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", program, str(store.directory)], timeout=120).returncode == -9
+    manifest = ManifestRecorder(store, Execution())
+    with manifest.phase("biology/adapt"):
+        pass
+    with manifest.phase("biology/adapt"):
+        time.sleep(0.2)
+    sessions = json.loads((store.directory / "manifest.json").read_text())["sessions"]
+    seconds = [session["phase_seconds"]["biology/adapt"] for session in sessions]
+    assert all(0.3 < found <= session["seconds"] for found, session in zip(seconds[:2], sessions[:2], strict=True))
+    assert 0.2 <= seconds[2] <= sessions[2]["seconds"]
+    assert manifest.spent("biology/adapt") == pytest.approx(sum(seconds))
 
 
 def test_a_full_disk_does_not_stop_the_signs_of_life(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
