@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from cl_bench.harness.errors import StoreError, UsageError
@@ -27,13 +28,14 @@ _SHARED = ("results_version", "lab_version", "data", "tasks", "suite", "evaluati
 """Fields that both runs share, or the rows taken over would not be rows of the new run."""
 
 
-def branched(spec: RunSpec, directory: Path, stage: str) -> RunSpec:
+def branched(spec: RunSpec, directory: Path, stage: str, note: Callable[[str], None]) -> RunSpec:
     """The specification of a run that goes on from a finished stage of another one.
 
     Args:
         spec: The new run as if it began from the untouched model.
         directory: Run directory of the other one.
         stage: Number of the stage in it, from 1, or its row.
+        note: Receives remarks for the user.
 
     Raises:
         UsageError: No such stage, or the runs differ in what the rows taken over depend on.
@@ -49,6 +51,11 @@ def branched(spec: RunSpec, directory: Path, stage: str) -> RunSpec:
     checkpoint = view.stages[row] / CHECKPOINT
     if not checkpoint.is_dir() or weights_dropped(view.stages[row]):
         raise StoreError(f"the weights of stage {row} are gone", "--keep-checkpoints removed them", "run it again")
+    if spec.seed != view.spec.seed:
+        note(
+            f"seed {spec.seed} goes on from stage {row} of seed {view.spec.seed}: runs that share stages are not "
+            "independent, and an interval over their seeds is one for what follows that stage"
+        )
     return spec.model_copy(update={"branch": _branch(spec, view, number, row, weights_fingerprint(checkpoint))})
 
 

@@ -161,7 +161,7 @@ class Cache:
             if header["sha256"] != _text_hash(body) or header["key"] != key.as_dict():
                 return None
             rows = [json.loads(line) for line in body.splitlines()]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         with contextlib.suppress(OSError):  # a cache that is read-only, or pruned by another process
             os.utime(path)  # pruning removes what was not used for longest

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cl_bench.harness.cli_options import DataRoot, IncludePath, Json, Offline, Quiet, RunDevice, RunThreads
+from cl_bench.harness.cli_options import AllowCode, DataRoot, IncludePath, Json, Offline, Quiet, RunDevice, RunThreads
 
 
 def reproduce(
@@ -22,6 +22,7 @@ def reproduce(
     offline: Offline = False,
     device: RunDevice = None,
     threads: RunThreads = None,
+    allow_code: AllowCode = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -30,5 +31,7 @@ def reproduce(
 
     given = {"data_root": data_root, "include_paths": include_path or None, "device": device, "threads": threads}
     options = {name: value for name, value in given.items() if value is not None}
+    if allow_code is not None or not run:  # without --run no program is run
+        options["allow_code"] = allow_code
     options |= {"offline": offline, "progress": not quiet}
     return reproduce_command(directory, options, output, run, save_spec, json)

@@ -39,14 +39,15 @@ def works_elsewhere(status: Mapping[str, Any]) -> bool:
     """Whether a process on another host, whose lock cannot be seen from here, gave a sign of life just now."""
     elsewhere = status.get("host", platform.node()) != platform.node()
     age = _age_seconds(status)
-    return status.get("state") == "running" and elsewhere and age is not None and age < STALE_SECONDS
+    return status.get("state") == "running" and elsewhere and age is not None and -STALE_SECONDS < age < STALE_SECONDS
 
 
 def _end(status: Mapping[str, Any]) -> str:
     """How a process that is gone without a word probably ended."""
     who = f"process {status.get('pid', 'unknown')} on {status.get('host', 'this host')} is gone"
-    memory = status.get("memory") or {}
-    resident, available = memory.get("resident_bytes"), memory.get("available_bytes")
+    memory = status.get("memory")
+    sizes = memory if isinstance(memory, Mapping) else {}
+    resident, available = sizes.get("resident_bytes"), sizes.get("available_bytes")
     if not (isinstance(resident, int) and isinstance(available, int)):
         return f"{who}: it was killed, or the machine was stopped"
     if available < NEAR_LIMIT * (resident + available):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from cl_bench.harness.code_leave import check_code_leave
 from cl_bench.harness.errors import UsageError
+from cl_bench.harness.files import file_hash
 from cl_bench.harness.models.by_name import find_aligner, find_model, refind, settled_precision
 from cl_bench.harness.models.thinking import with_thinking
 from cl_bench.harness.needs import check_needs, need_aligner
@@ -140,7 +141,25 @@ def changes(spec: RunSpec, execution: Execution, registry: Registry) -> list[str
 
 
 def _identified(kind: str, component: ComponentSpec, registry: Registry) -> ComponentSpec:
-    return component.model_copy(update={"identity": registry.identity(kind, component.name)})
+    found = registry.method_class if kind == "methods" else registry.modifier_class
+    identity = _identity(kind, component.name, found(component.name).Settings, component.settings, registry)
+    return component.model_copy(update={"identity": identity})
+
+
+def _identity(
+    kind: str, name: str, settings: type[MethodSettings], values: Mapping[str, Any], registry: Registry
+) -> str:
+    """Identity of the source and of every file that a setting names: its content decides the result, not its name."""
+    parts = [registry.identity(kind, name)]
+    for field, about in settings.model_fields.items():
+        extra = about.json_schema_extra
+        if isinstance(extra, dict) and extra.get("unit") == "path" and values.get(field):
+            try:
+                parts.append(f"{field}={file_hash(Path(str(values[field])))[:16]}")
+            except OSError as error:
+                what = f"{kind.removesuffix('s')}.{name}.{field}: {values[field]} cannot be read"
+                raise UsageError(what, error.strerror or str(error), "name a file") from error
+    return " ".join(parts)
 
 
 def _loaded(names: Iterable[str], registry: Registry, options: DataOptions) -> dict[str, Task]:
@@ -211,8 +230,8 @@ def component(
     Raises:
         UsageError: A setting is unknown or its value does not fit.
     """
-    full = build(settings, values, f"settings of {kind} {name}")
-    return ComponentSpec(name=name, settings=full.model_dump(mode="json"), identity=registry.identity(f"{kind}s", name))
+    full = build(settings, values, f"settings of {kind} {name}").model_dump(mode="json")
+    return ComponentSpec(name=name, settings=full, identity=_identity(f"{kind}s", name, settings, full, registry))
 
 
 def _modifiers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ STAGES = "stages"
 WITHIN = "within"
 CHECKPOINT = "checkpoint"
 _AGAIN = "again"
+ENDED = ("done", "diverged")
+"""States of a run that came to its end."""
 SCHEMA_VERSION = 1
 """``schema_version`` of the JSON documents that this version writes."""
 
@@ -141,6 +144,22 @@ def verify_stage(folder: Path, weights: bool = True, record: str = DONE) -> bool
         file, why = damaged
         raise StoreError(f"{file} is damaged", why, f"remove {folder} and the stages after it, then resume the run")
     return True
+
+
+def refuse_links(directory: Path) -> None:
+    """Refuse a run directory with symbolic links: what a run removes and writes would be somewhere else.
+
+    Raises:
+        StoreError: There is one; it is named.
+    """
+    for folder, folders, files in os.walk(directory):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(folder, name)):
+                raise StoreError(
+                    f"{Path(folder) / name} is a symbolic link",
+                    "a run works within its own directory alone",
+                    "put what it points at in its place",
+                )
 
 
 def weights_dropped(folder: Path) -> bool:

@@ -21,7 +21,8 @@ def held(path: Path) -> Iterator[None]:
     Raises:
         StoreError: Another process on this host holds it, or the file system has no locks.
     """
-    with path.open("a+") as stream:
+    # A link put here since the directory was looked through is not followed.
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644), "r+") as stream:
         if not _taken(stream, path):
             stream.seek(0)
             raise StoreError(

@@ -106,7 +106,7 @@ class _Run:
         self.work: StageWork
 
     def _prepare(self) -> StageWork:
-        options, cache = data_options(self.spec.data, self.execution), Cache()
+        options, cache = data_options(self.spec.data, self.execution), Cache(self.execution.cache)
         tasks = {task.name: self.registry.task(task.name, options) for task in self.spec.tasks}
         # A resumed run comes by here alone; what a new one leaves out was said when it was planned.
         check_code_leave(tasks.values(), self.spec.suite, self.execution.allow_code, note=lambda _: None)

@@ -33,7 +33,7 @@ class ComponentSpec(_Spec):
     Attributes:
         name: Registered name.
         settings: Every setting with its value, defaults included.
-        identity: Package version and hash of the module's source.
+        identity: Package version and hash of the module's source, and a hash of each file that a setting names.
     """
 
     name: str
@@ -299,6 +299,7 @@ class Execution:
         allow_code: Whether programs that a model wrote may be run for scoring; None: the user has not said.
         branch_from: Run directory that a branched run takes its first stages from, or None.
         attempt: Which of several runs of the same specification, from 1; each has a directory of its own.
+        cache: Folder of the cache, or None for the user's.
     """
 
     output: Path = Path("runs")
@@ -315,6 +316,7 @@ class Execution:
     allow_code: bool | None = None
     branch_from: Path | None = None
     attempt: int = 1
+    cache: Path | None = None
 
 
 def data_options(data: DataSpec, execution: Execution) -> DataOptions:

@@ -105,6 +105,7 @@ class Store:
                 "wait for it, or stop it; it counts as gone after two minutes of silence",
             )
 
+        run_directory.refuse_links(self.directory)
         with held(self.directory / run_directory.LOCK):
             if is_main_process():
                 files.remove_temporaries(self.directory)
@@ -190,7 +191,7 @@ class Store:
 
     def stage_dir(self, index: int, name: str) -> Path:
         """Folder of a stage, made where absent; 0 is the untouched model."""
-        folder = self.directory / run_directory.stage_folder(index, name)
+        folder = self.path(run_directory.stage_folder(index, name))
         if is_main_process():
             folder.mkdir(parents=True, exist_ok=True)
         return folder

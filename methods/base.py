@@ -50,7 +50,8 @@ def setting(
     Args:
         default: Default value.
         description: One sentence.
-        unit: Unit of the value ("tokens", "epochs", "1" for pure numbers, "choice", "text").
+        unit: Unit of the value ("tokens", "epochs", "1" for pure numbers, "choice", "text", "path" for a file, whose
+            content enters the run's hash).
         source: Where the default comes from (paper and section, reference code, or "cl-bench").
         inferred: The source does not state it; it was inferred.
         **constraints: Constraints of ``pydantic.Field`` (``ge``, ``le``, ...).

@@ -41,7 +41,7 @@ def recover_command(
         DataError: The data are not those that the run evaluated.
         ModelError: The untouched model's files are gone or have changed.
     """
-    execution = as_before(run, options or {})
+    execution = as_before(run, options or {}, needed=("tasks",))
     prepare_libraries(execution)
     check_device(execution.device)
     from cl_bench.harness.measure.items.recovery_file import RECOVERY, read_recovery, with_row

@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
 from cl_bench.harness.commands.resume import as_before
 from cl_bench.harness.commands.run import run_all
-from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, StoreError
+from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, StoreError, UsageError
 from cl_bench.harness.files import write_text
 from cl_bench.harness.manifest import environment
-from cl_bench.harness.progress import make_progress
+from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.registry import Registry
-from cl_bench.harness.run_directory import load_run
+from cl_bench.harness.run_directory import ENDED, RunView, load_run, next_attempt, run_path
 from cl_bench.harness.selfcheck.results import first_difference, results_of
+from cl_bench.harness.spec import Execution, RunSpec
 
 _ENVIRONMENT = ("python", "machine", "threads", "git_commit", "git_diff_sha256")
 
@@ -54,10 +56,11 @@ def reproduce_command(
         json: Print one line of JSON.
 
     Raises:
-        StoreError: Not a run, or with ``run`` one that cannot be had again here.
+        StoreError: Not a run, or with ``run`` one that cannot be had again here or did not come to its end.
+        UsageError: The second run would be the first one's directory, or the run had plug-ins that no option names.
     """
     view = load_run(directory)
-    execution = replace(as_before(directory, options), output=output, attempt=1)
+    execution = replace(as_before(directory, options), output=output, attempt=_attempt(view, output) if run else 1)
     prepare_libraries(execution)
     check_device(execution.device)
     if save_spec is not None:
@@ -71,14 +74,38 @@ def reproduce_command(
         if run:
             if decisive := [one.what for one in found if one.decides]:
                 raise StoreError(f"{directory} cannot be run again here", f"not what it was: {', '.join(decisive)}")
-            (outcome,) = run_all([view.spec], execution, registry, progress)
-            assert outcome.result is not None
-            difference = first_difference(outcome.result.directory, directory)
+            difference = first_difference(_run_again(view.spec, execution, registry, progress), directory)
     if json:
         print_json({"run": str(directory), "not_matched": [_as_plain(one) for one in found], "difference": difference})
     else:
         _print(directory, found, difference)
     return EXIT_FAILED if difference or any(one.decides for one in found) else EXIT_DONE
+
+
+def _attempt(view: RunView, output: Path) -> int:
+    """Which run of the specification below the output folder the second one is: one that was begun goes on.
+
+    Raises:
+        StoreError: The first run did not come to its end.
+        UsageError: It lies below the output folder.
+    """
+    if view.status.get("state") not in ENDED:
+        state = view.status.get("state", "unfinished")
+        raise StoreError(f"{view.directory} is {state}", "there is no end to compare with", "cl-bench resume it first")
+    attempt = next_attempt(output, view.spec)
+    earlier = [run_path(output, view.spec, number) for number in range(1, attempt)]
+    if view.directory.resolve() in {path.resolve() for path in earlier}:
+        raise UsageError("the second run would lie beside the first", hint="name another folder with --output")
+    unfinished = bool(earlier) and load_run(earlier[-1], verify=False).status.get("state") not in ENDED
+    return attempt - 1 if unfinished else attempt
+
+
+def _run_again(spec: RunSpec, execution: Execution, registry: Registry, progress: ClosingProgress) -> Path:
+    """Carry a run out with an empty cache, which would answer with what the first run came to; its directory."""
+    with TemporaryDirectory(prefix="cl-bench-cache-") as cache:
+        (outcome,) = run_all([spec], replace(execution, cache=Path(cache)), registry, progress)
+    assert outcome.result is not None
+    return outcome.result.directory
 
 
 def _specified(spec: Any, execution: Any, registry: Registry) -> Iterator[Mismatch]:
@@ -95,19 +122,21 @@ def _specified(spec: Any, execution: Any, registry: Registry) -> Iterator[Mismat
 
 def _around(manifest: Mapping[str, Any]) -> Iterator[Mismatch]:
     """What may make other numbers although the specification is the same."""
-    sessions = manifest.get("sessions") or [{}]
-    then, now = sessions[-1].get("environment", {}), environment()
-    for name in _ENVIRONMENT:
-        if then.get(name) != now.get(name):
-            yield Mismatch(name, str(then.get(name)), str(now.get(name)), False)
-    packages, here = then.get("packages", {}), now["packages"]
-    for name in sorted(packages.keys() | here.keys()):
-        if packages.get(name) != here.get(name):
-            yield Mismatch(f"package {name}", str(packages.get(name)), str(here.get(name)), False)
-    hardware = then.get("hardware", {})
-    for name, value in now["hardware"].items():
-        if name != "memory_bytes" and hardware.get(name) != value:
-            yield Mismatch(f"hardware: {name}", str(hardware.get(name, "not recorded")), str(value), False)
+    sessions, now = manifest.get("sessions") or [{}], _facts(environment())
+    recorded = [_facts(session.get("environment", {})) for session in sessions]
+    for name in dict.fromkeys([*now, *(name for facts in recorded for name in facts)]):
+        # Each process that worked on the run may have had another.
+        then = list(dict.fromkeys(facts.get(name, "not recorded") for facts in recorded))
+        if then != [now.get(name, "not recorded")]:
+            yield Mismatch(name, " and ".join(then), now.get(name, "not recorded"), False)
+
+
+def _facts(found: Mapping[str, Any]) -> dict[str, str]:
+    """What of an environment may make other numbers, as text by name."""
+    facts = {name: found[name] for name in _ENVIRONMENT if name in found}
+    facts |= {f"package {name}": version for name, version in sorted(found.get("packages", {}).items())}
+    facts |= {f"hardware: {name}": value for name, value in found.get("hardware", {}).items() if name != "memory_bytes"}
+    return {name: str(value) for name, value in facts.items()}
 
 
 def _as_plain(one: Mismatch) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import redirect_stdout
 from dataclasses import fields, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 from cl_bench.harness.commands.execution import check_device, execution_of, prepare_libraries
 from cl_bench.harness.commands.run import report, run_all
-from cl_bench.harness.errors import StoreError
+from cl_bench.harness.errors import StoreError, UsageError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import MANIFEST, attempt_of, read_spec, run_path
@@ -68,24 +68,71 @@ def _output_of(directory: Path, spec: RunSpec) -> Path:
     return output
 
 
-def as_before(directory: Path, options: Mapping[str, Any]) -> Execution:
+def as_before(
+    directory: Path,
+    options: Mapping[str, Any],
+    needed: Collection[str] = ("methods", "modifiers", "tasks", "suites"),
+) -> Execution:
     """The execution that the options give, with what they leave out from the run's manifest.
 
-    Places, device and threads decide whether the rest of the run equals what one session would have given.
+    Places, device and threads decide whether the rest of the run equals what one session would have given. Folders with
+    code and leave to run programs come from the command line alone: a run directory may be somebody else's.
+
+    Args:
+        directory: Run directory.
+        options: Options of ``execution_of`` that were given.
+        needed: Kinds of what a run names that are looked up by name.
+
+    Raises:
+        UsageError: The run had plug-ins or leave to run programs, and the options do not say whether it has them now.
+        StoreError: The manifest holds values of another form.
     """
     given = {field for option in options for field in _FIELDS_OF.get(option, (option,))}
-    before = {name: value for name, value in _last_execution(directory).items() if name in _RESTORED - given}
-    for name in ("data_root", "gold_ids", "branch_from"):
-        if before.get(name):
-            before[name] = Path(before[name])
-    if "include_paths" in before:
-        before["include_paths"] = tuple(Path(path) for path in before["include_paths"])
-    return replace(execution_of(**options), **before)
+    recorded = _last_execution(directory)
+    if recorded.get("allow_code") and "allow_code" not in given:
+        hint = "give --allow-code-execution again, or --no-code-execution"
+        raise UsageError(f"{directory} was made with leave to run programs that a model wrote", hint=hint)
+    if recorded.get("include_paths") and "include_paths" not in given:
+        _refuse_plug_ins(directory, recorded["include_paths"], needed)
+    before = {name: value for name, value in recorded.items() if name in _RESTORED - given}
+    return replace(execution_of(**options), **_checked(before, directory))
 
 
 _FIELDS_OF = {"checkpoint_every": ("checkpoint_every_seconds", "checkpoint_every_steps")}
 """Options that fill fields of other names."""
-_RESTORED = frozenset(field.name for field in fields(Execution)) - {"output", "progress", "offline", "attempt"}
+_CODE = frozenset({"include_paths", "allow_code"})
+_RESTORED = (
+    frozenset(field.name for field in fields(Execution)) - {"output", "progress", "offline", "attempt", "cache"} - _CODE
+)
+
+
+def _refuse_plug_ins(directory: Path, recorded: Any, needed: Collection[str]) -> None:
+    """Refuse a run that needs plug-ins where no option names their folders."""
+    spec, registry = read_spec(directory), Registry()
+    components = [("methods", spec.method)] if spec.method else []
+    named = [(kind, part.name) for kind, part in [*components, *(("modifiers", one) for one in spec.modifiers)]]
+    named += [("tasks", task.name) for task in spec.tasks]
+    named += [("suites", spec.suite.name)] if spec.suite else []
+    absent = [(kind, name) for kind, name in named if kind in needed and name not in registry.names(kind)]
+    lacking = [f"{kind.removesuffix('s')} {name}" for kind, name in absent]
+    if lacking:
+        raise UsageError(
+            f"{directory} was made with plug-ins: {', '.join(lacking)}",
+            f"its manifest names {recorded!r}; code is taken only from where the command line says",
+            "give --include-path again",
+        )
+
+
+def _checked(before: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        found = TypeAdapter(Execution).validate_python(before)
+    except ValidationError as error:
+        place = ".".join(str(part) for part in error.errors()[0]["loc"])
+        what = f"{directory / MANIFEST} is damaged"
+        raise StoreError(what, f"execution.{place}: {error.errors()[0]['msg']}", "mend it or remove it") from error
+    return {name: getattr(found, name) for name in before}
 
 
 def _last_execution(directory: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from cl_bench.harness.cli_errors import of_the_system
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError, blamed
 from cl_bench.harness.progress import ClosingProgress, make_progress
+from cl_bench.harness.redaction import redacted
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import Request, read_request
 from cl_bench.harness.run_directory import next_attempt
@@ -86,7 +87,7 @@ def run_command(options: RunOptions) -> int:
             request, tuned = _tune(request, options, registry, progress)
         specs = resolve_noted(request, options.execution, registry, progress)
         if options.execution.branch_from is not None:
-            specs = _branched(specs, options)
+            specs = _branched(specs, options, progress.note)
         if options.save_spec is not None:
             _save(specs, options.save_spec)
         outcomes = run_all(specs, options.execution, registry, progress, options.fresh)
@@ -131,22 +132,22 @@ def run_all(
         except ClBenchError as error:
             if len(specs) == 1 or _meets_every_seed(error.__cause__):
                 raise
-            progress.note(f"seed {spec.seed} failed\n{error}")
+            progress.note(redacted(f"seed {spec.seed} failed\n{error}"))
             outcomes.append(Outcome(spec, None, error))
         except Exception as error:  # a fault of an extension in one seed takes nothing from the others
             if len(specs) == 1 or _meets_every_seed(error):
                 raise
-            progress.note("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed")
+            progress.note(redacted("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed"))
             outcomes.append(Outcome(spec, None, ClBenchError(f"{type(error).__name__}: {error}", blamed(error))))
         progress.close()
     return outcomes
 
 
-def _branched(specs: Sequence[RunSpec], options: RunOptions) -> list[RunSpec]:
+def _branched(specs: Sequence[RunSpec], options: RunOptions, note: Callable[[str], None]) -> list[RunSpec]:
     from cl_bench.harness.branching import branched
 
     assert options.execution.branch_from is not None and options.from_stage is not None
-    return [branched(spec, options.execution.branch_from, options.from_stage) for spec in specs]
+    return [branched(spec, options.execution.branch_from, options.from_stage, note) for spec in specs]
 
 
 def _meets_every_seed(error: BaseException | None) -> bool:
@@ -182,7 +183,7 @@ def _json(outcomes: Sequence[Outcome], code: int, tuned: dict[str, Any] | None) 
             "directory": str(outcome.result.directory) if outcome.result else None,
             "hash": outcome.spec.digest(),
             "metrics": outcome.result.metrics if outcome.result else None,
-            "error": str(outcome.error) if outcome.error else None,
+            "error": redacted(str(outcome.error)) if outcome.error else None,
         }
         for outcome in outcomes
     ]

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -133,14 +133,15 @@ def _score_run(directory: Path, options: ScoreOptions) -> int:
         root = options.execution.data_root
         check_output(options.output, holding=[root] if root else [], fixed=directory)
     root = options.execution.data_root
-    execution = as_before(directory, {"data_root": root} if root else {})
-    # Leave to run programs is given by whoever asks, never by a manifest that came with the run.
-    execution = replace(execution, allow_code=options.execution.allow_code)
+    given: dict[str, Any] = {"allow_code": options.execution.allow_code}
+    given |= {"data_root": root} if root else {}
+    given |= {"include_paths": options.execution.include_paths} if options.execution.include_paths else {}
+    execution = as_before(directory, given, needed=("tasks",))
     with redirect_stdout(sys.stderr):
         view = load_run(directory, verify=True, weights=False)
         if not view.stages:
             raise StoreError(f"{directory} has no finished row", hint="cl-bench resume it first")
-        registry = Registry((*execution.include_paths, *options.execution.include_paths))
+        registry = Registry(execution.include_paths)
         cells = rescored_cells(view, execution, registry)
     document: dict[str, Any] = {"run": str(directory), "cells": {name: asdict(cell) for name, cell in cells.items()}}
     if options.output is not None:

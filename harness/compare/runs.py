@@ -10,10 +10,8 @@ from pathlib import Path
 
 from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError, UsageError
-from cl_bench.harness.run_directory import SPEC, RunView
+from cl_bench.harness.run_directory import ENDED, SPEC, RunView
 
-SHOWN_STATES = ("done", "diverged")
-"""States of runs that are compared; a diverged one has reasons where it has no values."""
 _THREADS = 4
 
 
@@ -118,7 +116,7 @@ def _load(directory: Path) -> RunView | str:
 
 def _why_not(view: RunView, earlier: dict[str, RunView]) -> str:
     state = view.status.get("state", "not started")
-    if state not in SHOWN_STATES:
+    if state not in ENDED:
         return f"unfinished: {'still running' if state == 'running' else state}"
     copy = earlier.get(view.spec.digest())
     if copy is None:

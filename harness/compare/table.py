@@ -43,6 +43,12 @@ class MethodRow:
         """The runs' seeds."""
         return tuple(view.spec.seed for view in self.views)
 
+    @property
+    def shared_start(self) -> str | None:
+        """The last stage that runs of several seeds have in common, as branches of one run; None without such."""
+        starts = [(view.spec.branch.weights, view.spec.branch.row) for view in self.views if view.spec.branch]
+        return next((row for weights, row in starts if starts.count((weights, row)) > 1), None)
+
     def by_seed(self, measure: str) -> dict[int, float]:
         """A measure's values by seed, without those that have none."""
         values = (run.measures[measure].value for run in self.runs)
@@ -161,8 +167,13 @@ def _model(view: RunView) -> dict[str, Any]:
 
 
 def _settings(view: RunView) -> dict[str, Any]:
-    """What makes a row of a panel: the whole spec but the seed, and but sequence and model, which the panel fixes."""
+    """What makes a row of a panel: the whole spec but the seed, and but sequence and model, which the panel fixes.
+
+    Branches of several runs are one row: each seed goes on from a run of its own.
+    """
     payload = view.spec.hash_payload()
+    if view.spec.branch is not None:
+        payload["branch"] = {name: payload["branch"][name] for name in ("method", "stage", "row", "carried")}
     return {name: value for name, value in payload.items() if name not in ("seed", "sequence", "model")}
 
 

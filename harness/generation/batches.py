@@ -90,5 +90,5 @@ def _entry(line: bytes) -> Mapping[str, Any] | None:
     try:
         entry = json.loads(line)
         return entry if entry["hash"] == content_hash([entry["key"], entry["rows"]]) else None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None

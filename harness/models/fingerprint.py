@@ -19,7 +19,7 @@ _TOKENIZER_FILES = (
     "tokenizer.model",
     "chat_template.jinja",
 )
-_CONFIG_FILES = ("config.json", "generation_config.json", "adapter_config.json")
+_CONFIG_FILES = ("config.json", "generation_config.json", "adapter_config.json", "model.safetensors.index.json")
 _CHUNK = 1 << 20
 
 

@@ -30,6 +30,9 @@ class ResolvedModel:
     fingerprint: str
 
 
+_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+
+
 def resolve_model(name: str, *, offline: bool = False) -> ResolvedModel:
     """Find a model by lab name, fetched name, folder or hub id, without loading its weights.
 
@@ -58,10 +61,29 @@ def resolve_model(name: str, *, offline: bool = False) -> ResolvedModel:
 def _resolved(name: str, path: Path) -> ResolvedModel:
     if not (path / "config.json").exists():
         raise ModelError(f"{path} is not a model folder", why="it holds no config.json", hint="name the folder itself")
-    if not any(path.glob("*.safetensors")):
+    if not any((path / name).is_file() for name in (_WEIGHTS, _INDEX)):
         raise ModelError(f"{path} holds no safetensors weights", hint="save the model with safe_serialization=True")
+    _check_weights(path)
     _check_files(path)
     return ResolvedModel(name, path, model_fingerprint(path))
+
+
+def _check_weights(path: Path) -> None:
+    """Refuse weights that would be read from elsewhere than the files that the fingerprint covers."""
+    if (path / "adapter_config.json").exists():
+        why = "adapter_config.json names another model that it belongs to"
+        raise ModelError(f"{path} holds an adapter", why, "merge it into the model and save that")
+    if (path / _WEIGHTS).is_file():
+        return
+    index = _json_file(path / _INDEX)
+    named = index.get("weight_map") if isinstance(index, dict) else None
+    if not isinstance(named, dict) or not named:
+        raise ModelError(f"{path / _INDEX} is damaged", why="it maps no weights to files")
+    for name in sorted({str(file) for file in named.values()}):
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise ModelError(f"{path / _INDEX} is damaged", why=f"{name!r} is no file of the folder")
+        if not (path / name).is_file():
+            raise ModelError(f"the weights of {path} are not whole", why=f"{name} is missing")
 
 
 def _check_files(path: Path) -> None:
@@ -83,7 +105,7 @@ def _check_files(path: Path) -> None:
 def _json_file(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read", why=str(error)) from error
 
 
@@ -146,7 +168,12 @@ def load_folder(path: Path, name: str, device: str = "cpu", tokenizer_path: Path
 
     try:
         loaded_with_report: Any = AutoModelForCausalLM.from_pretrained(
-            path, dtype=torch.float32, local_files_only=True, trust_remote_code=False, output_loading_info=True
+            path,
+            dtype=torch.float32,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
         )
     except (MemoryError, torch.OutOfMemoryError):
         raise  # the files may be sound

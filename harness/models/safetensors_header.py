@@ -31,7 +31,16 @@ def _weights(path: Path) -> int:
         entries = [entry for name, entry in header.items() if name != "__metadata__"]
         end = 8 + length + max((int(entry["data_offsets"][1]) for entry in entries), default=0)
         total = sum(math.prod(map(int, entry["shape"])) for entry in entries)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise ModelError(f"{path} is not a safetensors file", why=str(error)) from error
     size = path.stat().st_size
     if size < end:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cl_bench.harness.errors import UnknownNameError, UsageError
 from cl_bench.tasks.retention.adapters import ADAPTERS
+from cl_bench.tasks.retention.definitions import check_replaced
 from cl_bench.tasks.retention.suite_files import check_data, check_fields, read_suite
 from cl_bench.tasks.sources.base import DataOptions
 
@@ -122,6 +123,7 @@ def _check(entry: SuiteEntry, path: Path) -> None:
             raise UnknownNameError(f"metric of the lab skill {entry.name} ({path})", entry.metric, ["acc"])
         return
     what = f"the benchmark {entry.name!r} of {path}"
+    check_replaced(entry.config, f"{entry.name!r} of {path}")
     check_data(entry.data, f"`data` of {what}")
     if entry.worked_examples:
         check_data(entry.worked_examples, f"`worked_examples` of {what}")

@@ -87,8 +87,9 @@ def test_seeds_end_with_their_directories(finished: Finished) -> None:
 
 
 def test_resume_of_a_finished_run_prints_its_table(finished: Finished) -> None:
-    # The include path is that of the run's manifest.
-    done = call("resume", str(finished.directory), "--quiet")
+    refused = call("resume", str(finished.directory), "--quiet")
+    assert refused.code == 2 and "made with plug-ins: method my-way" in refused.err and "mine" in refused.err
+    done = call("resume", str(finished.directory), "--quiet", "--include-path", "mine")
     assert done.code == 0
     assert done.out.splitlines()[-1].endswith(str(finished.directory))
 
@@ -96,7 +97,7 @@ def test_resume_of_a_finished_run_prints_its_table(finished: Finished) -> None:
 def test_resume_refuses_when_the_method_has_changed(finished: Finished) -> None:
     with (finished.home / "mine" / "methods" / "my_way.py").open("a") as stream:
         stream.write("# changed\n")
-    refused = call("resume", str(finished.directory))
+    refused = call("resume", str(finished.directory), "--include-path", "mine")
     assert refused.code == 1
     assert "method.identity" in refused.err
 

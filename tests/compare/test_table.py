@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ def shifted(by: float) -> Values:
     """The values with the last row's first task higher."""
     last = VALUES["biology"]
     return {**VALUES, "biology": ((last[0] or 0) + by, *last[1:])}
+
+
+def test_branches_of_several_seeds_are_one_row_which_says_where_they_share_stages(tmp_path: Path) -> None:
+    for seed, weights in ((0, "aa"), (1, "bb"), (2, "bb")):
+        branch = {"run": weights * 32, "method": "dft", "stage": 1, "row": "chemistry", "weights": weights * 32}
+        make_run(tmp_path, seed=seed, branch=branch | {"carried": False})
+    (row,) = rows_of(tmp_path).values()
+    assert row.label == "sft-after-dft-chemistry" and row.seeds == (0, 1, 2)
+    assert row.shared_start == "chemistry"
+    shutil.rmtree(row.views[2].directory)
+    (row,) = rows_of(tmp_path).values()
+    assert row.shared_start is None
 
 
 def test_measures_of_one_run_are_those_of_the_hand(tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.selfcheck.results import first_difference, results_of
 from cl_bench.methods.base import Adaptation
 from cl_bench.methods.dft import DFT
@@ -95,20 +98,35 @@ def test_what_cannot_go_on_is_refused(changes: list[str], words: str, first: Pat
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_is_had_again_and_what_differs_is_said(first: Path, cli: Cli, tmp_path: Path) -> None:
+def test_a_run_is_had_again_and_what_differs_is_said(
+    first: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = cli("reproduce", str(first), "--run", "--output", "again", "--threads", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "files are equal bit for bit" in done.stdout
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalSampler, "generate", None)  # a cache that answered would hide it
+        again = cli("reproduce", str(first), "--run", "--output", "again", "--threads", "1", cwd=tmp_path)
+    assert again.returncode == 1
+    beside = cli("reproduce", str(first), "--run", "--output", str(first.parents[2]), cwd=tmp_path)
+    assert beside.returncode == 2 and "beside the first" in beside.stderr
+    half = tmp_path / "half" / first.name
+    shutil.copytree(first, half)
+    (half / "status.json").write_text(json.dumps({"schema_version": 1, "state": "interrupted", "updated": "2026"}))
+    unfinished = cli("reproduce", str(half), "--run", cwd=tmp_path)
+    assert unfinished.returncode == 1 and "is interrupted" in unfinished.stderr
     manifest = first / "manifest.json"
     before = manifest.read_text()
     try:
         content = json.loads(before)
-        content["sessions"][-1]["environment"]["packages"]["torch"] = "1.0"
+        earlier = json.loads(json.dumps(content["sessions"][-1]))
+        earlier["environment"]["packages"]["torch"] = "1.0"
+        content["sessions"].insert(0, earlier)
         manifest.write_text(json.dumps(content))
         said = cli("reproduce", str(first), cwd=tmp_path)
     finally:
         manifest.write_text(before)
-    assert said.returncode == 0 and "package torch: 1.0 then" in said.stdout
+    assert said.returncode == 0 and f"package torch: 1.0 and {version('torch')} then" in said.stdout
     spec = json.loads(cli("reproduce", str(first), "--save-spec", "spec.yaml", "--json", cwd=tmp_path).stdout)
     assert all(not one["decides"] for one in spec["not_matched"])
     assert (tmp_path / "spec.yaml").read_text() == (first / "spec.yaml").read_text()

@@ -13,6 +13,8 @@ import torch
 
 from cl_bench.harness.components import Components
 from cl_bench.harness.errors import DataError, UsageError
+from cl_bench.harness.registry import Registry
+from cl_bench.harness.resolve import component
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Modifier, Stage
 from cl_bench.methods.modifiers.replay import PSEUDO, Replay, ReplaySettings
@@ -110,6 +112,21 @@ def test_prompts_of_a_file_need_no_earlier_stage(tmp_path: Path) -> None:
     written = next(example for example in stages[0].examples if example.task == PSEUDO)
     assert stages[0].score(written, written.demonstration or "").correct
     assert not stages[0].score(written, "something else").correct
+
+
+def test_the_prompts_themselves_are_part_of_the_run(tmp_path: Path) -> None:
+    registry = Registry()
+
+    def identity(text: str) -> str:
+        values = {"responses": "base", "prompts": prompts_file(tmp_path, json.dumps({"prompt": text}))}
+        return component(ReplaySettings, "modifier", "replay", values, registry).identity
+
+    first = identity("one")
+    assert identity("another") != first and identity("one") == first
+    plain = component(ReplaySettings, "modifier", "replay", {}, registry).identity
+    assert plain == registry.identity("modifiers", "replay") and first.startswith(plain)
+    with pytest.raises(UsageError, match="modifier.replay.prompts: absent.jsonl cannot be read"):
+        component(ReplaySettings, "modifier", "replay", {"responses": "base", "prompts": "absent.jsonl"}, registry)
 
 
 def test_a_damaged_file_of_prompts_is_named_with_its_line(tmp_path: Path) -> None:
