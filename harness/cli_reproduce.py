@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ def reproduce(
     from cl_bench.harness.commands.reproduce import reproduce_command
 
     given = {"data_root": data_root, "include_paths": include_path or None, "device": device, "threads": threads}
-    options = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if allow_code is not None or not run:  # without --run no program is run
         options["allow_code"] = allow_code
     options |= {"offline": offline, "progress": not quiet}

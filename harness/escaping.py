@@ -11,7 +11,11 @@ _ORDERS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories of control and format characters (direction of text among them), half pairs and line breaks."""
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _MACRO = re.compile(r"&(?=#?\w+;)")
-_LINK = re.compile(r"(!?)\[(?=[^\]\n]*\]\()")
+_BRACKET = re.compile(r"\[(?![-+\d.,%e ]*\](?![(\[:]))")
+"""What may begin a link, an image or a link's definition: any bracket but those around numbers alone."""
+_BLOCK = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)]) +)*(?=#|>|```|~~~)")
+"""List markers, if any, before what would begin a heading, a quotation or a block of code."""
+_CODE = re.compile(r"`[^`]+`")
 
 
 def visible(text: str, layout: bool = False) -> str:
@@ -28,8 +32,10 @@ def visible(text: str, layout: bool = False) -> str:
 
 
 def markdown(text: str) -> str:
-    """The text as part of a Markdown line: no links, no line breaks; ``page`` takes tags off."""
-    return _LINK.sub(r"\1\\[", visible(text.replace("\n", " ")))
+    """The text as part of a Markdown line: no links, images, headings or line breaks; ``page`` takes tags off."""
+    shown = _BRACKET.sub(r"\\[", visible(text.replace("\n", " ")).replace("\\", "\\\\")).lstrip()
+    start = _BLOCK.match(shown)
+    return shown if start is None else f"{start[0]}\\{shown[start.end() :]}"
 
 
 def page(text: str) -> str:
@@ -38,7 +44,15 @@ def page(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """The text as a cell of a Markdown table."""
+    """The text as a cell of a Markdown table.
+
+    What stands between two backquotes is code, in which a backslash is no escape but before ``|``.
+    """
+    shown = visible(text.replace("\n", " "))
+    if _CODE.fullmatch(shown):
+        if "\\|" not in shown:
+            return shown.replace("|", "\\|")
+        text = shown[1:-1]
     return markdown(text).replace("|", "\\|")
 
 

@@ -46,13 +46,13 @@ def _end(status: Mapping[str, Any]) -> str:
     """How a process that is gone without a word probably ended."""
     who = f"process {status.get('pid', 'unknown')} on {status.get('host', 'this host')} is gone"
     memory = status.get("memory")
-    sizes = memory if isinstance(memory, Mapping) else {}
+    sizes: Mapping[str, Any] = memory if isinstance(memory, Mapping) else {}
     resident, available = sizes.get("resident_bytes"), sizes.get("available_bytes")
     if not (isinstance(resident, int) and isinstance(available, int)):
         return f"{who}: it was killed, or the machine was stopped"
     if available < NEAR_LIMIT * (resident + available):
-        sizes = f"{resident / 2**30:.1f} GiB used, {available / 2**30:.1f} GiB left at its last sign of life"
-        return f"{who}, probably killed for memory ({sizes})"
+        had = f"{resident / 2**30:.1f} GiB used, {available / 2**30:.1f} GiB left at its last sign of life"
+        return f"{who}, probably killed for memory ({had})"
     return f"{who}: it was killed, or the machine was stopped"
 
 

@@ -91,7 +91,8 @@ class ManifestRecorder:
 
     def spent(self, phase: str) -> float:
         """Wall seconds of a phase over all processes that worked on the run."""
-        return round(sum(session["phase_seconds"].get(phase, 0.0) for session in self._sessions), 3)
+        seconds: list[float] = [session["phase_seconds"].get(phase, 0.0) for session in self._sessions]
+        return round(sum(seconds), 3)
 
     def prompts(self, model: ChatModel) -> None:
         """Record what renders prompts: hash of the chat template, reasoning switch, start token, end tokens."""

@@ -59,7 +59,7 @@ class _Phase:
     """Name, count and clock of the phase that is under way."""
 
     def __init__(self, name: str, total: int | None) -> None:
-        self.name, self.total, self.done, self.began = name, total, 0, monotonic()
+        self.name, self.total, self.done, self.began = visible(name), total, 0, monotonic()
         self.numbers: dict[str, float] = {}
 
     def line(self) -> str:
@@ -116,11 +116,11 @@ class BarProgress(ClosingProgress):
 
         self._console = console
         self._bars: Bars = Bars(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[numbers]}"),
+            TextColumn("{task.fields[numbers]}", markup=False),
             console=console,
             transient=True,
             redirect_stdout=False,
@@ -133,7 +133,7 @@ class BarProgress(ClosingProgress):
         self.close()
         self._phase = _Phase(name, total)
         self._bars.start()
-        self._task = self._bars.add_task(f"{name:<34}", total=total, numbers="")
+        self._task = self._bars.add_task(f"{self._phase.name:<34}", total=total, numbers="")
 
     def advance(self, steps: int = 1, **numbers: float) -> None:
         """Move the bar."""
@@ -171,4 +171,4 @@ def make_progress(enabled: bool = True, stream: TextIO | None = None) -> Closing
 
 def shown(numbers: dict[str, float]) -> str:
     """Numbers as ``loss=0.123``, three significant digits."""
-    return "  ".join(f"{name}={value:.3g}" for name, value in numbers.items())
+    return "  ".join(f"{visible(name)}={value:.3g}" for name, value in numbers.items())

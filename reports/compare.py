@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cl_bench.harness import escaping
 from cl_bench.harness.compare.comparison import Comparison
 from cl_bench.harness.compare.differences import Differences
 from cl_bench.harness.compare.estimates import OverSeeds
 from cl_bench.harness.compare.measures import COSTS, MEASURES, Unit
 from cl_bench.harness.compare.table import MethodRow, Panel
 from cl_bench.harness.measure.statistics.seeds import SMALLEST_SEEDS
+from cl_bench.harness.redaction import redacted
 from cl_bench.reports.compare_items import items_grids
 from cl_bench.reports.compare_relations import relations_grid
 from cl_bench.reports.content import LAB_SENTENCE, MISSING, Grid, count, nats, percent, provenance
 from cl_bench.reports.cost import LABELS, PFLOP
-from cl_bench.reports.report import grid_lines
+from cl_bench.reports.report import bullets, grid_lines, heading, line
+from cl_bench.reports.report import page as markdown_page
 from cl_bench.reports.tables import page
 
 _TITLE = "Comparison of runs"
@@ -46,7 +47,8 @@ def text(comparison: Comparison, width: int | None = None) -> str:
         comparison: What was found.
         width: Characters a line; None: the terminal's.
     """
-    return page(_TITLE, grids(comparison), [f"! {line}" for line in warnings(comparison)] + _footer(comparison), width)
+    below = [redacted(part) for part in (*(f"! {said}" for said in warnings(comparison)), *_footer(comparison))]
+    return page(_TITLE, [_without_secrets(grid) for grid in grids(comparison)], below, width)
 
 
 def markdown(comparison: Comparison, figures: Mapping[str, str] | None = None) -> str:
@@ -56,13 +58,13 @@ def markdown(comparison: Comparison, figures: Mapping[str, str] | None = None) -
         comparison: What was found.
         figures: File names of figures by what they show.
     """
-    parts = [f"# {_TITLE}", *_footer(comparison)]
+    parts = [heading(1, _TITLE), *map(line, _footer(comparison))]
     if warnings(comparison):
-        parts += ["## Mind", "\n".join(f"* {line}" for line in warnings(comparison))]
+        parts += ["## Mind", bullets(warnings(comparison))]
     for grid in grids(comparison, bold="**"):
-        parts += [f"## {grid.title}", *grid_lines(grid)]
+        parts += [heading(2, grid.title), *grid_lines(grid)]
     parts += [f"![{shown}]({name})" for shown, name in (figures or {}).items()]
-    return escaping.page("\n\n".join(parts) + "\n")
+    return markdown_page(parts)
 
 
 def grids(comparison: Comparison, bold: str = "") -> list[Grid]:
@@ -90,6 +92,11 @@ def _explained_once(grids: Sequence[Grid]) -> list[Grid]:
         once.append(replace(grid, notes=tuple(note for note in grid.notes if note not in shown)))
         shown.update(set(grid.notes) & _LEGENDS)
     return once
+
+
+def _without_secrets(grid: Grid) -> Grid:
+    header, notes, *rows = (tuple(map(redacted, texts)) for texts in (grid.header, grid.notes, *grid.rows))
+    return Grid(redacted(grid.title), header, tuple(rows), notes)
 
 
 def methods_grid(panel: Panel, compared: Differences) -> Grid:
@@ -159,6 +166,13 @@ def warnings(comparison: Comparison) -> list[str]:
     ]
     if any(view.spec.limit is not None for view in comparison.found.views):
         sentences.append("some runs are partial (--limit): a quick look, no result")
+    sentences += [
+        f"{row.label}: seeds share stages up to {row.shared_start}, whose weights are one run's: intervals over seeds "
+        "are for what follows"
+        for panel in comparison.panels
+        for row in panel.rows
+        if row.shared_start is not None
+    ]
     sentences += [f"not comparable with most: {run} ({', '.join(fields)})" for run, fields in comparison.marks.items()]
     return sentences
 

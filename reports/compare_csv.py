@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
 
 from cl_bench.harness.compare.comparison import Comparison
 from cl_bench.harness.compare.measures import COSTS, MEASURES
+from cl_bench.harness.escaping import visible
+from cl_bench.harness.redaction import redacted
+
+_FORMULA = tuple("=+-@＝＋－＠")
+_NUMBER = r"(?:[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)?"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:;{_NUMBER})*")
 
 
 def methods_csv(comparison: Comparison) -> str:
@@ -65,5 +72,11 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     stream = StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([_text(value) if isinstance(value, str) else value for value in row] for row in rows)
     return stream.getvalue()
+
+
+def _text(text: str) -> str:
+    """Text as a cell that a spreadsheet takes for no formula; lists of numbers stay as they are."""
+    shown = visible(redacted(text))
+    return f"'{shown}" if shown.startswith(_FORMULA) and not _NUMBERS.fullmatch(shown) else shown

@@ -16,11 +16,10 @@ from cl_bench.harness.compare.correlation import Relation
 from cl_bench.harness.compare.estimates import OverSeeds
 from cl_bench.harness.compare.regression import line_band
 from cl_bench.harness.compare.table import MethodRow, Panel
-from cl_bench.harness.escaping import visible
 from cl_bench.reports.compare_relations import OUTCOMES
 from cl_bench.reports.compare_styles import Style, styles
 from cl_bench.reports.content import LAB_SENTENCE
-from cl_bench.reports.plots import png
+from cl_bench.reports.plots import literal, png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +121,7 @@ def scatter(relation: Relation, marks: Mapping[str, Style]) -> Figure:
             axes.fill_between(at, 100 * band[0], 100 * band[1], color="0.5", alpha=0.2, linewidth=0)
     axes.set_xlabel("forward KL from the untouched model, nats per token")
     axes.set_ylabel(f"{outcome}, points")
-    axes.set_title(textwrap.fill(_literal(_summary(relation)), _FOOTNOTE), fontsize=8)
+    axes.set_title(literal(_summary(relation), _FOOTNOTE), fontsize=8)
     _legend(figure, axes)
     return figure
 
@@ -157,16 +156,12 @@ def _error(found: OverSeeds) -> list[list[float]] | None:
 def label_of(name: str) -> str:
     """A method's label as a legend shows it, in full or its two ends.
 
-    Matplotlib would set what stands between dollars as a formula, and leave out what begins with an underscore.
+    Matplotlib would leave out what begins with an underscore.
     """
     half = _LONGEST_LABEL // 2
     short = name if len(name) <= _LONGEST_LABEL else f"{name[: half - 1]}…{name[-half:]}"
-    shown = _literal(short)
+    shown = literal(short)
     return f" {shown}" if shown.startswith("_") else shown
-
-
-def _literal(text: str) -> str:
-    return visible(text).replace("$", r"\$")
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:
@@ -175,7 +170,7 @@ def _figure(title: str) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=_SIZE, layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(textwrap.fill(_literal(title), _TITLE), fontsize=10)
+    figure.suptitle(literal(title, _TITLE), fontsize=10)
     axes = figure.subplots()
     axes.tick_params(labelsize=8)
     return figure, axes

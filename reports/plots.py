@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cl_bench.harness.escaping import visible
 from cl_bench.harness.measure.matrix import Matrix
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import load_run
@@ -31,8 +33,8 @@ def heatmap(directory: Path) -> bytes:
     view = load_run(directory)
     learned = learned_columns(view.spec)
     figure = draw_matrix(view.matrix, {(row, name) for row, names in learned.items() for name in names})
-    figure.suptitle(headline(view), fontsize=10)
-    figure.supxlabel(provenance(view.spec), fontsize=6)
+    figure.suptitle(literal(headline(view)), fontsize=10)
+    figure.supxlabel(literal(provenance(view.spec)), fontsize=6)
     return png(figure)
 
 
@@ -41,6 +43,17 @@ def png(figure: Figure) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def literal(text: str, width: int | None = None) -> str:
+    """The text so that a figure shows it as it is: matplotlib would set what stands between dollars as a formula.
+
+    Args:
+        text: Any text.
+        width: Characters a line; None: one line.
+    """
+    shown = visible(text) if width is None else textwrap.fill(visible(text), width)
+    return shown.replace("$", r"\$")
 
 
 def draw_matrix(matrix: Matrix, trained: set[tuple[str, str]]) -> Figure:
@@ -63,11 +76,11 @@ def draw_matrix(matrix: Matrix, trained: set[tuple[str, str]]) -> Figure:
         return figure
     ratios = [len(columns) for _, columns in groups]
     axes = figure.subplots(1, len(groups), squeeze=False, width_ratios=ratios)[0]
-    images = []
+    images, rows = [], [literal(row) for row in matrix.rows]
     for number, (axis, (title, columns)) in enumerate(zip(axes, groups, strict=True)):
         images.append(_draw_group(axis, matrix, [column.name for column in columns], trained))
         axis.set_title(title, fontsize=9)
-        axis.set_yticks(range(len(matrix.rows)), matrix.rows if number == 0 else [""] * len(matrix.rows), fontsize=8)
+        axis.set_yticks(range(len(rows)), rows if number == 0 else [""] * len(rows), fontsize=8)
     figure.colorbar(images[-1], ax=list(axes), shrink=0.8, label="%", pad=0.01)
     return figure
 
@@ -77,7 +90,8 @@ def _draw_group(axis: Axes, matrix: Matrix, names: list[str], trained: set[tuple
 
     values = np.array([[_percent(matrix.value(row, name)) for name in names] for row in matrix.rows])
     image = axis.imshow(np.ma.masked_invalid(values), cmap="viridis", vmin=0, vmax=100, aspect="auto")
-    axis.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor", fontsize=8)
+    shown = [literal(name) for name in names]
+    axis.set_xticks(range(len(names)), shown, rotation=40, ha="right", rotation_mode="anchor", fontsize=8)
     axis.tick_params(length=0)
     for i, row in enumerate(matrix.rows):
         for j, name in enumerate(names):

@@ -10,6 +10,7 @@ from cl_bench.harness import escaping
 from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.measure.run_cost import run_cost
 from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.redaction import redacted, redacted_setting
 from cl_bench.harness.run_directory import RunView
 from cl_bench.reports import contamination, content, evaluated, generated, items
 from cl_bench.reports.content import Grid
@@ -32,16 +33,16 @@ def render_report(directory: Path) -> str:
 def markdown(view: RunView) -> str:
     """The report's text."""
     metrics = content.metrics_of(view)
-    parts = [f"# {content.headline(view)}", content.provenance(view.spec) + "."]
+    parts = [heading(1, content.headline(view)), line(content.provenance(view.spec) + ".")]
     if view.spec.lab_version is not None:
         parts.append(content.LAB_SENTENCE)
     warnings = content.warnings(view)
     if warnings:
-        parts += ["## Mind", _bullets(warnings)]
+        parts += ["## Mind", bullets(warnings)]
     parts.append("## Matrix")
     parts.append("Rows: after which stage. Brackets: what the stage trained on. Greedy decoding on fixed rows.")
     for grid in content.matrix_grids(view.matrix, learned_columns(view.spec), metrics):
-        parts += [f"### {grid.title}", *grid_lines(grid)]
+        parts += [heading(3, grid.title), *grid_lines(grid)]
     if (view.directory / HEATMAP).is_file():
         parts.append(f"![matrix]({HEATMAP})")
     for optional in (
@@ -59,9 +60,33 @@ def markdown(view: RunView) -> str:
         generated.teacher_grid(view),
     ):
         if optional is not None:
-            parts += [f"## {optional.title}", *grid_lines(optional)]
+            parts += [heading(2, optional.title), *grid_lines(optional)]
     parts += [*_shift(view), *_settings(view), *_provenance(view)]
-    return escaping.page("\n\n".join(parts) + "\n")
+    return page(parts)
+
+
+def page(parts: Iterable[str]) -> str:
+    """A Markdown page of paragraphs, headings, lists and tables, without secrets and tags.
+
+    Tables are searched for secrets cell by cell when they are made: what is hidden takes no border with it.
+    """
+    clean = (part if part.startswith("| ") else redacted(part) for part in parts)
+    return escaping.page("\n\n".join(clean) + "\n")
+
+
+def heading(level: int, text: str) -> str:
+    """A heading in Markdown."""
+    return f"{'#' * level} {line(text)}"
+
+
+def line(text: str) -> str:
+    """Text that stands in a line of a Markdown page, without secrets, links and line breaks."""
+    return escaping.markdown(redacted(text))
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """A list in Markdown."""
+    return "\n".join(f"* {line(sentence)}" for sentence in sentences)
 
 
 def grid_lines(grid: Grid, numbers: bool = True) -> list[str]:
@@ -69,20 +94,16 @@ def grid_lines(grid: Grid, numbers: bool = True) -> list[str]:
     aligned = ["---", *["---:" if numbers else "---"] * (len(grid.header) - 1)]
     if grid.header[-1] == "meaning":
         aligned[-1] = "---"
-    lines = [_line(grid.header), _line(aligned), *(_line(row) for row in grid.rows)]
-    return ["\n".join(lines), *([_bullets(grid.notes)] if grid.notes else [])]
+    lines = [_row(grid.header), _row(aligned), *(_row(row) for row in grid.rows)]
+    return ["\n".join(lines), *([bullets(grid.notes)] if grid.notes else [])]
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(map(escaping.cell, cells)) + " |"
-
-
-def _bullets(sentences: Iterable[str]) -> str:
-    return "\n".join(f"* {escaping.markdown(sentence)}" for sentence in sentences)
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(escaping.cell(redacted(cell)) for cell in cells) + " |"
 
 
 def _shift(view: RunView) -> list[str]:
-    parts = [part for grid in shift_grids(view) for part in (f"### {grid.title}", *grid_lines(grid))]
+    parts = [part for grid in shift_grids(view) for part in (heading(3, grid.title), *grid_lines(grid))]
     return ["## Distribution shift", *parts] if parts else []
 
 
@@ -92,18 +113,25 @@ def _settings(view: RunView) -> list[str]:
     components = [("method", spec.method)] if spec.method is not None else []
     components += [("modifier", modifier) for modifier in spec.modifiers]
     for kind, component in components:
-        rows = tuple((name, _setting(value)) for name, value in component.settings.items())
-        parts += [f"### {kind} {component.name}", *grid_lines(Grid("", ("setting", "value"), rows), False)]
+        rows = tuple((name, _setting(name, value)) for name, value in component.settings.items())
+        parts += [heading(3, f"{kind} {component.name}"), *grid_lines(Grid("", ("setting", "value"), rows), False)]
     stages = tuple(
-        (stage.name, stage.task, _setting(stage.rows or "all"), _setting(stage.epochs or "as the method"))
+        (
+            stage.name,
+            stage.task,
+            _setting("rows", stage.rows or "all"),
+            _setting("epochs", stage.epochs or "as the method"),
+        )
         for stage in spec.sequence.stages
     )
     parts += ["### sequence", *grid_lines(Grid("", ("stage", "task", "rows", "epochs"), stages), False)]
     return parts
 
 
-def _setting(value: Any) -> str:
-    text = str(value).replace("\n", "\\n")
+def _setting(name: str, value: Any) -> str:
+    text = redacted_setting(name, str(value)).replace("\n", "\\n")
+    if "`" in text:
+        return text
     return f"`{text}`" if text else "(empty)"
 
 
@@ -120,4 +148,4 @@ def _provenance(view: RunView) -> list[str]:
         environment = sessions[-1]["environment"]
         versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
         facts += [f"cost: {content.cost_sentence(view)}", f"Python {environment['python']}; {versions}"]
-    return ["## Where the numbers come from", _bullets(facts)]
+    return ["## Where the numbers come from", bullets(facts)]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cl_bench.harness.commands.execution import execution_of, prepare_libraries, print_json
+from cl_bench.harness.commands.execution import execution_of, prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, DataError, InterruptedRunError, UsageError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
@@ -56,7 +54,7 @@ def prepare_command(names: Sequence[str], options: PrepareOptions) -> int:
     if root.exists() and not root.is_dir():
         raise UsageError(f"--to {root} is not a folder")
     roots = [folder for folder in (options.data_root, root) if folder is not None]
-    with redirect_stdout(sys.stderr), make_progress(options.progress) as progress:
+    with talking_on_stderr(), make_progress(options.progress) as progress:
         needs = needs_of(
             names,
             Registry(options.include_paths),
@@ -106,7 +104,7 @@ def list_command(names: Sequence[str], options: PrepareOptions) -> int:
 
     roots = [folder for folder in (data_root, prepared_root()) if folder is not None]
     registry = Registry(options.include_paths)
-    with redirect_stdout(sys.stderr):
+    with talking_on_stderr():
         chosen = (options.profile, options.tier, options.with_suites, print)
         needs = needs_of(names, registry, roots, *chosen) if names else needs_of_all(registry, roots)
     wanted = wanted_sets(needs)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from cl_bench.harness.commands.execution import prepare_libraries
+from cl_bench.harness.commands.execution import prepare_libraries, talking_on_stderr
 from cl_bench.harness.errors import EXIT_DONE
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.spec import DataSpec, Execution, data_options
@@ -50,7 +48,7 @@ def rows_command(name: str, options: RowsOptions) -> int:
     prepare_libraries(execution)
     source = options.source or ("hub" if execution.data_root else "lab")
     data = data_options(DataSpec(source=source, option_order=options.option_order), execution)
-    with redirect_stdout(sys.stderr):
+    with talking_on_stderr():
         task = Registry(execution.include_paths).task(name, data)
         rows = list(islice(_rows(task, options.split), options.limit))
     for split, example in rows:

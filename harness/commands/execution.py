@@ -6,11 +6,13 @@ import json as json_module
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 from cl_bench.harness.errors import UsageError
+from cl_bench.harness.escaping import VisibleStream
 from cl_bench.harness.spec import Execution
 
 # What the libraries read when they are imported; a value that the user has set stays.
@@ -69,6 +71,13 @@ def execution_of(
         allow_code=allow_code,
         branch_from=branch_from.resolve() if branch_from is not None else None,
     )
+
+
+@contextmanager
+def talking_on_stderr() -> Iterator[None]:
+    """Libraries and remarks print on stderr, with what they quote from data made visible; stdout is for results."""
+    with redirect_stdout(cast(TextIO, VisibleStream(sys.stderr))):
+        yield
 
 
 def prepare_libraries(execution: Execution) -> None:

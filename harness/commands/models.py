@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 
-from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.commands.execution import prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.errors import UnknownNameError, UsageError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.spec import Execution
@@ -42,7 +40,7 @@ def build_command(
     prepare_libraries(Execution(threads=threads))
     from cl_bench.harness.models.lab_build import build
 
-    with redirect_stdout(sys.stderr), make_progress(not quiet) as progress:
+    with talking_on_stderr(), make_progress(not quiet) as progress:
         if threads is not None:
             import torch
 
@@ -77,7 +75,7 @@ def fetch_command(name: str, json: bool) -> int:
 
     if name not in FETCHABLE:
         raise UnknownNameError("model to fetch", name, FETCHABLE)
-    with redirect_stdout(sys.stderr), make_progress() as progress:
+    with talking_on_stderr(), make_progress() as progress:
         path = fetch(name, progress=progress.note)
     print_json({"name": name, "path": str(path)}) if json else print(path)
     return 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
+from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.commands.resume import as_before
 from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import EXIT_DONE
@@ -48,7 +46,7 @@ def recover_command(
     from cl_bench.harness.measure.items.run_recovery import RunRecovery, chosen_row
     from cl_bench.harness.run_models import RunModels
 
-    with redirect_stdout(sys.stderr), make_progress(progress) as shown:
+    with talking_on_stderr(), make_progress(progress) as shown:
         shown.phase("reading the run")
         view = load_whole(run)
         row = chosen_row(view, row)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
+from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.commands.resume import as_before
 from cl_bench.harness.commands.run import run_all
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, StoreError, UsageError
@@ -66,7 +64,7 @@ def reproduce_command(
     if save_spec is not None:
         write_text(save_spec, view.spec.to_yaml())
     difference: str | None = None
-    with redirect_stdout(sys.stderr), make_progress(execution.progress) as progress:
+    with talking_on_stderr(), make_progress(execution.progress) as progress:
         registry = Registry(execution.include_paths)
         progress.phase("reading models and data")
         found = [*_specified(view.spec, execution, registry), *_around(view.manifest)]

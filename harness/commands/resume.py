@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 from collections.abc import Collection, Mapping
-from contextlib import redirect_stdout
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cl_bench.harness.commands.execution import check_device, execution_of, prepare_libraries
+from cl_bench.harness.commands.execution import check_device, execution_of, prepare_libraries, talking_on_stderr
 from cl_bench.harness.commands.run import report, run_all
 from cl_bench.harness.errors import StoreError, UsageError
 from cl_bench.harness.progress import make_progress
@@ -38,7 +36,7 @@ def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> i
     check_device(execution.device)
     from cl_bench.harness.resolve import changes
 
-    with redirect_stdout(sys.stderr), make_progress(execution.progress) as progress:
+    with talking_on_stderr(), make_progress(execution.progress) as progress:
         registry = Registry(execution.include_paths)
         progress.phase("reading models and data")
         changed = changes(spec, execution, registry)

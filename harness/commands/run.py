@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.cli_errors import of_the_system
-from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json
+from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError, blamed
+from cl_bench.harness.escaping import visible
 from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.redaction import redacted
 from cl_bench.harness.registry import Registry
@@ -80,7 +80,7 @@ def run_command(options: RunOptions) -> int:
     check_device(options.execution.device)
     request = options.request.over(read_request(options.file)) if options.file else options.request
     # Libraries print; stdout is for data alone.
-    with redirect_stdout(sys.stderr), make_progress(options.execution.progress) as progress:
+    with talking_on_stderr(), make_progress(options.execution.progress) as progress:
         registry = Registry(options.execution.include_paths)
         tuned: dict[str, Any] | None = None
         if options.tune:
@@ -197,7 +197,7 @@ def _tune(
 
     result = tune(request, options.execution, registry, progress)
     if not options.json:
-        print(render(result), file=sys.__stdout__, flush=True)
+        print(visible(render(result), layout=True), file=sys.__stdout__, flush=True)
     if options.write_recipe is not None:
         write_recipe(result, options.write_recipe)
         progress.note(f"recipe written to {options.write_recipe}")

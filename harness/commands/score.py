@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cl_bench.harness.code_leave import check_code_leave
-from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.commands.execution import prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.commands.output_file import check_output, write_output
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, StoreError, UsageError
+from cl_bench.harness.escaping import visible
 from cl_bench.harness.files import plain
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.spec import DataSpec, Execution, data_options
@@ -75,7 +75,7 @@ def _score_predictions(name: str, predictions: Path, options: ScoreOptions) -> i
     if options.output is not None:
         check_output(options.output, [predictions], [execution.data_root] if execution.data_root else [])
     source = options.source or ("hub" if execution.data_root else "lab")
-    with redirect_stdout(sys.stderr):
+    with talking_on_stderr():
         data = data_options(DataSpec(source=source, option_order=options.option_order), execution)
         texts = read_predictions(predictions)
         task = Registry(execution.include_paths).task(name, data)
@@ -106,7 +106,7 @@ def _line(row: Any) -> str:
 def _name_missing(missing: list[str]) -> None:
     if not missing:
         return
-    print(f"{len(missing)} rows without a prediction count as wrong: {', '.join(missing)}", file=sys.stderr)
+    print(f"{len(missing)} rows without a prediction count as wrong: {visible(', '.join(missing))}", file=sys.stderr)
 
 
 def _table(name: str, counts: Mapping[str, int], chance: float, order: OptionOrder | None) -> str:
@@ -137,7 +137,7 @@ def _score_run(directory: Path, options: ScoreOptions) -> int:
     given |= {"data_root": root} if root else {}
     given |= {"include_paths": options.execution.include_paths} if options.execution.include_paths else {}
     execution = as_before(directory, given, needed=("tasks",))
-    with redirect_stdout(sys.stderr):
+    with talking_on_stderr():
         view = load_run(directory, verify=True, weights=False)
         if not view.stages:
             raise StoreError(f"{directory} has no finished row", hint="cl-bench resume it first")

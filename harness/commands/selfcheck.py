@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.commands.execution import prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
@@ -48,7 +46,7 @@ def resume_check_command(
     from cl_bench.harness.selfcheck.short_run import short_run
 
     checks = []
-    with redirect_stdout(sys.stderr), make_progress(execution.progress) as progress:
+    with talking_on_stderr(), make_progress(execution.progress) as progress:
         registry = Registry(execution.include_paths)
         names = list(registry.methods()) if "all" in methods else list(methods or DEFAULT_METHODS)
         specs = {name: short_run(name, modifiers, registry, execution) for name in names}

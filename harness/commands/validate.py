@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cl_bench.harness.code_leave import check_code_leave
-from cl_bench.harness.commands.execution import prepare_libraries, print_json
+from cl_bench.harness.commands.execution import prepare_libraries, print_json, talking_on_stderr
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from cl_bench.harness.plugins import name_of
 from cl_bench.harness.progress import SilentProgress, make_progress
@@ -65,7 +63,7 @@ def _trained_checks(method: str, modifier: str | None, registry: Registry, execu
     from cl_bench.harness.conformance.trials import Trials
 
     with (
-        redirect_stdout(sys.stderr),
+        talking_on_stderr(),
         make_progress() as progress,
         tempfile.TemporaryDirectory(prefix="cl-bench-") as work,
     ):
@@ -84,7 +82,7 @@ def validate_spec_command(file: Path, execution: Execution, json: bool) -> int:
     from cl_bench.harness.resolve import resolve
     from cl_bench.harness.run_directory import run_path
 
-    with redirect_stdout(sys.stderr):
+    with talking_on_stderr():
         specs = resolve(read_request(file), execution, Registry(execution.include_paths), SilentProgress().note)
     directories = [str(run_path(execution.output, spec)) for spec in specs]
     if json:
@@ -99,7 +97,7 @@ def validate_task_command(name: str, source: Literal["lab", "hub"], execution: E
     prepare_libraries(execution)
     from cl_bench.harness.conformance.task_checks import task_checks
 
-    with redirect_stdout(sys.stderr):
+    with talking_on_stderr():
         registry = Registry(execution.include_paths)
         task = registry.task(name, data_options(DataSpec(source=source), execution))
         check_code_leave([task], None, execution.allow_code, print, of_a_run=False)

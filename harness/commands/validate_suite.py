@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cl_bench.harness.commands.execution import prepare_libraries
+from cl_bench.harness.commands.execution import prepare_libraries, talking_on_stderr
 from cl_bench.harness.commands.validate import report
 from cl_bench.harness.conformance.check import Check
 from cl_bench.harness.errors import DataError, UsageError
@@ -41,7 +40,7 @@ def validate_suite_command(name: str, tier: str | None, execution: Execution, js
     path = Path(name) if own else Registry(execution.include_paths).suite_path(name)
     entries = load_suite(path, tier)
     options = data_options(DataSpec(source="hub"), execution)
-    with redirect_stdout(sys.stderr), _without_log_lines():
+    with talking_on_stderr(), _without_log_lines():
         checks = [_check(entry, options) for entry in entries]
     return report(f"suite {path.stem if own else name}", checks, {"tiers": suite_tiers(path)}, json)
 

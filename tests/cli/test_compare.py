@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cl_bench.harness.escaping import visible
 from tests.cli.conftest import Cli
 from tests.compare.small_runs import make_run
 
@@ -141,4 +142,4 @@ def test_names_give_no_orders_to_whoever_reads_them(cli: Cli, runs: Path, form: 
     page = (runs.parent / "study" / "compare.md").read_text()
     assert "<script" not in page and "\x1b" not in page and "\\|\\[a](http://b)" in page
     table = (runs.parent / "study" / "methods.csv").open(newline="")
-    assert {row["method"] for row in csv.DictReader(table)} == {"sft", "sdft", name}
+    assert {row["method"] for row in csv.DictReader(table)} == {"sft", "sdft", visible(name)}

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from cl_bench.harness.compare.comparability import check_comparable
+from cl_bench.harness.compare.comparison import compare_runs
 from cl_bench.harness.compare.runs import find_runs
 from cl_bench.harness.compare.table import MethodRow, Panel, panels
+from cl_bench.reports.compare import warnings
 from tests.compare.small_runs import TASKS, VALUES, Values, make_run
 
 
@@ -36,6 +38,8 @@ def test_branches_of_several_seeds_are_one_row_which_says_where_they_share_stage
     (row,) = rows_of(tmp_path).values()
     assert row.label == "sft-after-dft-chemistry" and row.seeds == (0, 1, 2)
     assert row.shared_start == "chemistry"
+    (said,) = [line for line in warnings(compare_runs([str(tmp_path)])) if "seeds share stages" in line]
+    assert said.startswith("sft-after-dft-chemistry: seeds share stages up to chemistry")
     shutil.rmtree(row.views[2].directory)
     (row,) = rows_of(tmp_path).values()
     assert row.shared_start is None

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from cl_bench.harness.measure.shift.artefacts import artefact_rates, artefact_records, artefacts_of, ngram_growth
+from cl_bench.harness.measure.shift.artefacts import (
+    artefact_rates,
+    artefact_records,
+    artefacts_of,
+    broken_blocks,
+    fenced_blocks,
+    leaked_template,
+    ngram_growth,
+)
 from cl_bench.harness.measure.shift.records import Record
 from cl_bench.harness.measure.shift.responses import drift_records
 from cl_bench.methods import opsd, rft, sdpo
@@ -69,6 +80,43 @@ def test_each_planted_artefact_is_found_as_what_it_is(kind: str, text: str) -> N
 )
 def test_clean_answers_have_none(text: str) -> None:
     assert not any(artefacts_of(row(text), SPECIAL).values())
+
+
+ANY_ROLE_LINE = re.compile(r"\n\s*(?:user|assistant|system)\s*:?\s*(?:\n|$)", re.IGNORECASE)
+"""What a line with a role alone is, in a form that takes the square of an answer's length."""
+_PIECES = st.sampled_from(["user", "System", "ASSISTANT", ":", "\n", " ", "\t", "\r", "\x0b", "\u2028", "\xa0", "x"])
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+@example("user\n:\n")
+@example("a\nuser\n")
+@example("a\n\n  user  :  \n")
+def test_a_line_that_only_names_a_role_is_found_wherever_it_was(text: str) -> None:
+    assert leaked_template(text) is bool(ANY_ROLE_LINE.search(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\n" * 200_000, False),
+        ("\nuser" + " " * 200_000 + "x", False),
+        ("\n" + " " * 200_000 + "x", False),
+        ("\nuser:" + " " * 200_000 + "x", False),
+        ("\n" * 200_000 + "user" + " " * 1000, True),
+    ],
+)
+def test_long_answers_of_blanks_are_searched_too(text: str, found: bool) -> None:
+    assert leaked_template(text) is found
+
+
+@given(st.lists(st.sampled_from(["```", "`", "\n", "\r", "a", " "]), max_size=14).map("".join))
+def test_code_blocks_stand_between_fences(text: str) -> None:
+    assert fenced_blocks(text) == re.findall(r"```[^\n]*\n(.*?)```", text, re.DOTALL)
+
+
+def test_long_answers_of_fences_are_searched_too() -> None:
+    assert broken_blocks("```\na\n```\nb" * 20_000)
+    assert not broken_blocks("```" * 50_000 + "\n" + "a" * 50_000)
 
 
 def test_truncation_is_counted_apart() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from cl_bench.harness.measure.matrix import Matrix
+from cl_bench.harness.measure.matrix import Cell, Column, Matrix
 from cl_bench.harness.run_directory import load_run
 from cl_bench.reports.content import provenance, warnings
-from cl_bench.reports.plots import HEATMAP, draw_matrix, heatmap, png
+from cl_bench.reports.plots import HEATMAP, draw_matrix, heatmap, literal, png
 from cl_bench.reports.report import render_report
+from tests.compare.small_runs import make_run
 from tests.reports.conftest import VALUES, RunMaker, make_matrix, make_spec
 
 
@@ -32,6 +34,37 @@ def test_same_matrix_gives_same_picture() -> None:
     matrix = make_matrix(VALUES)
     first, second = (png(draw_matrix(matrix, set())) for _ in range(2))
     assert first == second and first.startswith(b"\x89PNG")
+
+
+FORMULA = r"a$\frac$b"
+
+
+def test_heat_map_shows_names_and_prompts_that_look_like_formulas(tmp_path: Path) -> None:
+    model = {"name": FORMULA, "fingerprint": "ab" * 32}
+    prompt = r"End with $\boxed{answer}$."
+    directory = make_run(tmp_path, model=model, evaluation__system_prompt=prompt)
+    assert heatmap(directory).startswith(b"\x89PNG")
+
+
+def test_rows_and_columns_are_no_formulas() -> None:
+    matrix = Matrix([Column(FORMULA, "sequence", 0.25, 100, "accuracy")])
+    matrix.add_row(f"{FORMULA}\n")
+    matrix.set(f"{FORMULA}\n", FORMULA, Cell(0.5))
+    figure = draw_matrix(matrix, set())
+    assert png(figure).startswith(b"\x89PNG")
+    axis = figure.axes[0]
+    shown = r"a\$\frac\$b"
+    assert [label.get_text() for label in axis.get_xticklabels()] == [shown]
+    assert [label.get_text() for label in axis.get_yticklabels()] == [shown + r"\n"]
+
+
+def test_a_line_that_is_broken_holds_no_formula_either() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    for width in range(1, 12):
+        figure.suptitle(literal(FORMULA * 4, width))
+        assert png(figure).startswith(b"\x89PNG")
 
 
 def test_heat_map_of_nothing_is_a_picture() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from cl_bench.harness.files import hash_tree
 from cl_bench.harness.progress import SilentProgress
 from cl_bench.harness.registry import Registry
+from cl_bench.harness.selfcheck.results import results_of
 from cl_bench.harness.selfcheck.resume import Plan, ResumeCheck, check_resume
 from cl_bench.harness.selfcheck.short_run import short_run
 from cl_bench.harness.spec import Execution
@@ -23,29 +25,48 @@ Tamper = Callable[[Path], bool]
 """Takes something out of a checkpoint; tells whether that changed it."""
 
 
+ALL = frozenset({"generation", "training", "checkpoint", "evaluation", "record"})
+
+
 def check(
-    folder: Path, method: str, modifiers: Sequence[str], plan: Plan, between: Callable[[Path], None] | None = None
+    folder: Path,
+    method: str,
+    modifiers: Sequence[str],
+    plan: Plan,
+    between: Callable[[Path], None] | None = None,
+    *,
+    execution: Execution = EXECUTION,
+    eval_every: int | None = None,
 ) -> ResumeCheck:
-    spec = short_run(method, modifiers, Registry(), EXECUTION)
-    return check_resume(method, spec, EXECUTION, folder, plan, SilentProgress(quiet=True), between)
+    spec = short_run(method, modifiers, Registry(), execution).model_copy(update={"eval_every": eval_every})
+    return check_resume(method, spec, execution, folder, plan, SilentProgress(quiet=True), between)
 
 
 @pytest.mark.parametrize(
-    ("method", "modifiers", "activities"),
+    ("method", "modifiers", "plan", "activities"),
     [
-        ("sft", ("replay", "ewc", "lora"), {"training", "checkpoint", "evaluation", "record"}),
-        ("synthself", (), {"generation", "training", "checkpoint", "evaluation", "record"}),
-        ("sdft", (), {"generation", "training", "checkpoint", "evaluation", "record"}),
-        ("grpo", (), {"generation", "training", "checkpoint", "evaluation", "record"}),
+        ("synthself", (), Plan(kills=6, each=1, later=1, seed=9), ALL),
+        ("sdft", (), Plan(kills=2, each=0, later=1, seed=4), {"training"}),
+        ("grpo", (), Plan(kills=2, each=0, later=1, seed=4), {"training"}),
     ],
 )
 def test_a_killed_run_comes_to_the_same_end(
-    method: str, modifiers: Sequence[str], activities: set[str], tmp_path: Path
+    method: str, modifiers: Sequence[str], plan: Plan, activities: set[str], tmp_path: Path
 ) -> None:
-    found = check(tmp_path, method, modifiers, Plan(kills=6, each=1, later=1, seed=len(method)))
+    found = check(tmp_path, method, modifiers, plan)
     assert found.problem == ""
-    assert len(found.kills) >= 6 and set(found.by_activity()) >= activities
+    assert len(found.kills) >= plan.kills and set(found.by_activity()) >= activities
     assert found.in_later_steps() >= 1 and found.files > 40
+
+
+def test_a_run_that_keeps_few_weights_and_is_evaluated_within_its_stages(tmp_path: Path) -> None:
+    execution, plan = replace(EXECUTION, keep_checkpoints="last"), Plan(kills=6, each=1, later=1, seed=3)
+    found = check(tmp_path, "sft", ("replay", "ewc", "lora"), plan, execution=execution, eval_every=4)
+    assert found.problem == ""
+    assert set(found.by_activity()) >= ALL - {"generation"} and found.in_later_steps() >= 1
+    (whole,) = (tmp_path / "whole").glob("*/*/*")
+    assert [path.parent.name for path in whole.glob("stages/*/checkpoint")] == ["02-biology"]
+    assert any(name.startswith("stages/02-biology/within/") for name in results_of(whole))
 
 
 def without_average(checkpoint: Path) -> bool:
@@ -92,6 +113,6 @@ def test_a_checkpoint_that_lost_something_is_found_out(tamper: Tamper, tmp_path:
             content = json.loads(hashes.read_text())
             hashes.write_text(json.dumps({**content, "files": hash_tree(hashes.parent, skip=["hashes.json"])}))
 
-    found = check(tmp_path, "sdft", (), Plan(kills=3, each=0, later=3, seed=1), between)
+    found = check(tmp_path, "sdft", (), Plan(kills=2, each=0, later=2, seed=1), between)
     assert any(changed), "no kill left a checkpoint that this changes"
     assert found.problem

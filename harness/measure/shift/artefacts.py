@@ -39,11 +39,12 @@ TEACHER_PHRASES = (
 _TRUNCATED = "truncation"
 _GREEDY = "greedy answers that evaluation stored"
 _COMPRESSED, _COMPRESSED_FROM = 0.2, 200
-_ROLE_LINE = re.compile(r"\n\s*(?:user|assistant|system)\s*:?\s*(?:\n|$)", re.IGNORECASE)
+_ROLE_LINE = re.compile(r"(?<=\n)[^\S\n]*(?:user|assistant|system)[^\S\n]*(?::[^\S\n]*)?(?=\n|\Z)", re.IGNORECASE)
+"""Line by line, and no two runs of blanks beside each other: the time grows with the length of an answer alone."""
 _TURN = re.compile(
     r"<\|[a-z_]+\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</?s>|^###\s*(?:Instruction|Response)", re.M
 )
-_FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.S)
+_FENCE = "```"
 _WORD = re.compile(r"\\?\w+|[^\w\s]+")
 _TOP, _LEAST = 10, 5
 """N-grams reported; answers that must hold one before it counts as growing."""
@@ -74,10 +75,24 @@ def broken_blocks(text: str) -> bool:
     # A template may open the block itself, so that an answer only closes it.
     if opened > 1 or closed > 1 or opened > closed:
         return True
-    if text.count("```") % 2:
+    if text.count(_FENCE) % 2:
         return True
-    blocks = [block.strip() for block in _FENCE.findall(text)]
+    blocks = [block.strip() for block in fenced_blocks(text)]
     return len(set(blocks)) < len(blocks) or text.count("\\boxed{") > 1
+
+
+def fenced_blocks(text: str) -> list[str]:
+    """What stands from the line after a code fence to the next fence; a fence that nothing closes has no block."""
+    blocks, opened = [], text.find(_FENCE)
+    while opened >= 0:
+        begin = text.find("\n", opened + len(_FENCE)) + 1
+        end = text.find(_FENCE, begin) if begin else -1
+        # Without a line or a fence after this one, there is none after a later one.
+        if end < 0:
+            break
+        blocks.append(text[begin:end])
+        opened = text.find(_FENCE, end + len(_FENCE))
+    return blocks
 
 
 def artefacts_of(row: Mapping[str, Any], special: Sequence[str] = ()) -> dict[str, bool]:
