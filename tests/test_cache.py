@@ -149,6 +149,14 @@ def test_changed_byte_is_a_miss(tmp_path: Path, position: int) -> None:
     assert cache.get_json("cells", EVALUATION) is None
 
 
+def test_an_entry_of_endless_depth_is_a_miss(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put_json("cells", EVALUATION, 1)
+    for text in ("[" * 200_000, "{}", "[]\n" * 3):
+        cache.path("cells", EVALUATION).write_text(text)
+        assert cache.get_json("cells", EVALUATION) is None
+
+
 def test_cut_file_is_a_miss_and_can_be_written_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put_jsonl("cells", EVALUATION, [1, 2, 3])

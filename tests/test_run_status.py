@@ -109,6 +109,12 @@ def test_running_without_a_process_is_interrupted_and_with_one_it_is_running(sto
     assert status_of(store)["state"] == "running", "reading changes nothing"
 
 
+@pytest.mark.parametrize("memory", ["x", 3, [], {"resident_bytes": "much"}, None])
+def test_odd_sizes_of_memory_tell_nothing(memory: Any, tmp_path: Path) -> None:
+    found = as_it_is(running(host=platform.node(), memory=memory), tmp_path / ".lock")
+    assert found["state"] == "interrupted" and "for memory" not in found["reason"]
+
+
 def running(**fields: Any) -> dict[str, Any]:
     now = datetime.now(UTC)
     return {"state": "running", "pid": 1, "host": "elsewhere", "heartbeat": now.isoformat(), **fields}
@@ -133,7 +139,8 @@ def test_another_host_counts_as_long_as_it_gives_signs_of_life(store: Store) -> 
     lock = store.directory / ".lock"
     assert as_it_is(fresh, lock)["state"] == "running"
     assert as_it_is(stale, lock)["state"] == "interrupted"
-    for broken in ({}, {"heartbeat": "yesterday"}, {"heartbeat": None}, {"heartbeat": "2026-01-01T00:00:00"}):
+    never = {"heartbeat": "9999-01-01T00:00:00+00:00"}
+    for broken in ({}, {"heartbeat": "yesterday"}, {"heartbeat": None}, {"heartbeat": "2026-01-01T00:00:00"}, never):
         assert as_it_is({"state": "running", "host": "elsewhere", **broken}, lock)["state"] == "interrupted"
     store.write_json("status.json", {"schema_version": 1, "updated": "", **fresh})
     with pytest.raises(StoreError, match="another process works on") as refused, store.lock():

@@ -53,6 +53,15 @@ def test_a_new_process_decodes_only_what_an_earlier_one_had_not(tmp_path: Path, 
     assert decoded == [2]
 
 
+def test_a_line_of_endless_depth_is_a_miss(tmp_path: Path) -> None:
+    path = tmp_path / "batches.jsonl"
+    kept(path).put("text", [1], ["one"])
+    with path.open("a") as stream:
+        stream.write("[" * 200_000 + "\n")
+    again = kept(path)
+    assert again.get("text", [1]) == ["one"] and again.get("text", [2]) is None
+
+
 @pytest.mark.parametrize("cut", [1, 20, 200])
 def test_a_line_that_was_cut_off_is_computed_again_and_harms_no_later_one(
     cut: int, tmp_path: Path, decoded: list[int]
