@@ -11,6 +11,7 @@ from typing import Any
 
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError, blamed
 from cl_bench.harness.escaping import visible
+from cl_bench.harness.plugins import words_of
 from cl_bench.harness.redaction import redacted
 
 _NOT_OURS = frozenset(
@@ -85,7 +86,7 @@ def _parser_error(error: Any, json: bool) -> int:
 def _unexpected(error: Exception, json: bool) -> int:
     # An exception's text, and the trace with it, can hold anything: rows of data, addresses, settings.
     print(visible(redacted("".join(traceback.format_exception(error))), layout=True), end="", file=sys.stderr)
-    what = redacted(f"{type(error).__name__}: {error}")
+    what = redacted(words_of(error))
     why = blamed(error) or "this is a fault of cl-bench or of an extension"
     print(f"error: {visible(what)}\n  why: {visible(why)}; the trace is above", file=sys.stderr)
     if json:

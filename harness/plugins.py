@@ -7,7 +7,8 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -41,16 +42,39 @@ def load_module(source: Source) -> ModuleType:
     Raises:
         UsageError: The file raises while it is imported.
     """
-    try:
+    with foreign_code(f"cannot import {source.path or source.module}"):
         if source.module is not None:
             return import_module(source.module)
         assert source.path is not None
         return import_file(source.path)
+
+
+@contextmanager
+def foreign_code(what: str) -> Iterator[None]:
+    """Make a usage error of whatever somebody else's code raises, leaving the program included: it is its own fault.
+
+    Args:
+        what: What does not work then, as one sentence that names the file or the plug-in.
+
+    Raises:
+        UsageError: The code raised; with ``words_of`` it. Errors of this project and Ctrl-C stay what they are.
+    """
+    try:
+        yield
     except (ClBenchError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # whatever a file of somebody else's raises is its own fault
-        where = source.path or source.module
-        raise UsageError(f"cannot import {where}", why=f"{type(error).__name__}: {error}") from error
+    except BaseException as error:
+        raise UsageError(what, why=words_of(error)) from error
+
+
+def words_of(error: BaseException) -> str:
+    """Class and message of an exception; of one whose message raises, which somebody else's may, the class alone."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return f"{type(error).__name__} (its message cannot be had)"
 
 
 def import_file(path: Path) -> ModuleType:
@@ -107,13 +131,8 @@ def load_entry_point(source: Source, name: str) -> Any:
     """Load what an entry point stands for; raises ``UsageError`` where its package cannot be imported."""
     assert source.entry_point is not None
     loader: Callable[[], Any] = source.entry_point.load
-    try:
+    with foreign_code(f"cannot load {name!r} of {source.origin}"):
         return loader()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        why = f"{type(error).__name__}: {error}"
-        raise UsageError(f"cannot load {name!r} of {source.origin}", why=why) from error
 
 
 def entry_point_file(source: Source) -> Path | None:
@@ -131,7 +150,7 @@ def kind_by_content(path: Path) -> str | None:
     """Which kind a loose Python file holds, read from its class statements; None where it holds neither."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, UnicodeDecodeError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):  # MemoryError: brackets in brackets
         # Counted as a method, so that naming it gives the import error instead of "unknown".
         return "methods"
     for node in tree.body:

@@ -13,6 +13,7 @@ from cl_bench.harness.errors import UnknownNameError, UsageError
 from cl_bench.harness.plugins import (
     Source,
     entry_point_file,
+    foreign_code,
     kind_by_content,
     load_entry_point,
     load_module,
@@ -143,6 +144,7 @@ class Registry:
             UnknownNameError: No such task.
             DataError: Its data are absent or broken.
         """
+        from cl_bench.tasks.base import Task
         from cl_bench.tasks.loader import load_task
 
         source = self.source("tasks", name)
@@ -151,7 +153,10 @@ class Registry:
             return load_task(Path(target), options)
         if not callable(target):
             raise UsageError(f"entry point {name!r} of {source.origin} is neither a file nor a function")
-        task: Task = target(options)
+        with foreign_code(f"the task {name} of {source.origin} cannot be made"):
+            task = target(options)
+        if not isinstance(task, Task):
+            raise UsageError(f"entry point {name!r} of {source.origin} makes no Task", f"it is {type(task).__name__}")
         return task
 
     def sequence(self, name: str) -> SequenceFile:
@@ -214,7 +219,9 @@ class Registry:
                 if not (isinstance(found, type) and issubclass(found, base)):
                     raise UsageError(f"entry point {name!r} of {source.origin} is not a {base.__name__} class")
             else:
-                found = single_class(load_module(source), base, name)
+                module = load_module(source)
+                with foreign_code(f"{kind.removesuffix('s')} {name} of {source.origin} cannot be read"):
+                    found = single_class(module, base, name)
             self._classes[kind, name] = found
         return self._classes[kind, name]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
-from cl_bench.harness.errors import ClBenchError, UsageError
+from cl_bench.harness.errors import ClBenchError
+from cl_bench.harness.plugins import foreign_code
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.yaml_files import read_mapping
 
@@ -62,14 +63,22 @@ def _modifiers(registry: Registry) -> list[Row]:
 
 
 def _component(registry: Registry, kind: str, name: str) -> Row:
+    known: Row
     try:
-        found: Any = registry.method_class(name) if kind == "methods" else registry.modifier_class(name)
+        with foreign_code("what it says of itself cannot be read"):
+            found: Any = registry.method_class(name) if kind == "methods" else registry.modifier_class(name)
+            known = {
+                "summary": summary(found),
+                "needs": sorted(str(need.value) for need in getattr(found, "needs", ())),
+            }
+            known |= {key: str(getattr(found, key, "")) for key in ("family", "paper", "fidelity", "checked")}
     except ClBenchError as error:
-        origin = _origin(registry, kind, name)
-        return _row(name, kind.removesuffix("s"), {"summary": f"cannot be loaded: {error.what}", "from": origin})
-    known: Row = {"summary": summary(found), "needs": sorted(need.value for need in getattr(found, "needs", ()))}
-    known |= {key: str(getattr(found, key, "")) for key in ("family", "paper", "fidelity", "checked")}
+        known = {"summary": f"cannot be loaded: {_in_a_line(error)}"}
     return _row(name, kind.removesuffix("s"), known | {"from": _origin(registry, kind, name)})
+
+
+def _in_a_line(error: ClBenchError) -> str:
+    return " ".join(": ".join(filter(None, (error.what, error.why))).split())
 
 
 def _row(name: str, kind: str, known: Row) -> Row:
@@ -95,11 +104,12 @@ def _files(kind: str) -> Callable[[Registry], list[Row]]:
             path = registry.source(kind, name).path
             row: Row = {"name": name, "description": ""}
             try:
-                content = read_mapping(path) if path is not None else {}
-                row["description"] = str(content.get("description") or content.get("title") or "")
-                row |= _FACTS[kind](registry, name, content)
-            except UsageError as error:
-                row["description"] = f"cannot be read: {error.what}"
+                with foreign_code("what it says of itself cannot be read"):
+                    content = read_mapping(path) if path is not None else {}
+                    row["description"] = str(content.get("description") or content.get("title") or "")
+                    row |= _FACTS[kind](registry, name, content)
+            except ClBenchError as error:
+                row["description"] = f"cannot be read: {_in_a_line(error)}"
             found.append(row | {"from": _origin(registry, kind, name)})
         return found
 

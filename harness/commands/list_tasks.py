@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.commands.data_needs import needs_of
-from cl_bench.harness.errors import ClBenchError
+from cl_bench.harness.errors import ClBenchError, DataError
+from cl_bench.harness.plugins import foreign_code
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.spec import DataSpec, Execution, data_options
 
@@ -20,9 +21,12 @@ def task_facts(registry: Registry, name: str) -> dict[str, Any]:
     """Chance, public data sets, and rows and licence of those that ``cl-bench data prepare`` has fetched.
 
     Returns:
-        ``chance`` (of the public rows, else of the lab's; None where the task cannot be made), ``data`` (ids of the
+        ``chance`` (of the public rows, else of the lab's; None where the task has neither), ``data`` (ids of the
         data sets), ``rows`` (rows in their files by split, all kinds of rows counted; empty where not all are
         prepared), ``licence`` (None where not known).
+
+    Raises:
+        UsageError: The task cannot be made, or does not say its chance.
     """
     from cl_bench.tasks.sources.prepared import prepared_root, read_record
 
@@ -56,9 +60,10 @@ def _rows(held: list[tuple[Need, PreparedSet]]) -> dict[str, int]:
 
 def _chance(registry: Registry, name: str) -> float | None:
     for source in ("hub", "lab"):
+        options = data_options(DataSpec.model_validate({"source": source}), Execution(output=Path(), offline=True))
         try:
-            options = data_options(DataSpec.model_validate({"source": source}), Execution(output=Path(), offline=True))
-            return registry.task(name, options).chance
-        except ClBenchError:
+            with foreign_code(f"the task {name} cannot be made"):
+                return float(registry.task(name, options).chance)
+        except DataError:
             continue
     return None

@@ -7,6 +7,8 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from cl_bench.harness.plugins import words_of
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -33,4 +35,4 @@ def raised(error: BaseException, extension: type) -> str:
     file = inspect.getfile(extension)
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name})" if own else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{words_of(error)}{where}"

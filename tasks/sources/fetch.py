@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from cl_bench.harness.files import file_hash
+from cl_bench.tasks.sources.inside import is_inside
 
 State = Literal["downloaded", "present", "copied", "absent", "gated", "failed"]
 SECONDS_TO_ANSWER = 15.0
@@ -109,11 +110,12 @@ def look_up(hub: Hub, path: str, revision: str | None) -> Remote:
     except Exception as error:
         raise explained(error, path, revision) from error
     files = {
-        sibling.rfilename: _remote_file(sibling)
-        for sibling in info.siblings or []
-        if ".." not in PurePosixPath(sibling.rfilename).parts
+        sibling.rfilename: _remote_file(sibling) for sibling in info.siblings or [] if is_inside(sibling.rfilename)
     }
-    return Remote(path, str(info.sha), _licence(info.card_data), files)
+    commit = str(info.sha)
+    if not is_inside(commit) or "/" in commit:  # it names the folder of what is being downloaded
+        raise FetchError("failed", f"the hub gives {commit!r} as the commit of {path}")
+    return Remote(path, commit, _licence(info.card_data), files)
 
 
 def download(hub: Hub, remote: Remote, names: Iterable[str], folder: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
-
-from cl_bench.harness.errors import DataError
+from cl_bench.harness.errors import DataError, UsageError
+from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
+from cl_bench.tasks.sources.patterns import declared_patterns, matching, refuse_outward
 
 README = "README.md"
+_OTHER_PLACE = ".huggingface.yaml"
+"""Where the ``datasets`` library takes declarations from too, before those of README.md."""
 _FRONT = re.compile(r"\A\ufeff?\s*---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _DATA_ENDINGS = frozenset({".jsonl", ".json", ".parquet", ".csv", ".tsv", ".arrow"})
 # Words that stand for a split in file and folder names, as in the `datasets` library.
@@ -33,21 +35,38 @@ def read_front_matter(readme: Path) -> FrontMatter:
     """The front matter of a README.md; empty where there is no file or nothing in front.
 
     Raises:
-        DataError: It is not a YAML mapping, or the file is no text.
+        DataError: It is not a YAML mapping, the file is no text, a configuration has files outside the folder, or the
+            folder declares its files elsewhere too.
     """
+    if (other := readme.with_name(_OTHER_PLACE)).exists():
+        raise DataError(f"{other} is not read", hint=f"remove it; what it declares belongs into {readme.name}")
     if not readme.is_file():
         return {}
+    front = _parsed(readme) or {}
+    if not isinstance(front, dict):
+        raise DataError(f"the front matter of {readme} is no mapping of names to values")
+    configs, information = front.get("configs") or [], front.get("dataset_info")
+    if not isinstance(configs, list) or not _are_named(configs):
+        raise DataError(f"`configs` in the front matter of {readme} is no list of configurations")
+    if isinstance(information, list) and not _are_named(information):
+        raise DataError(f"`dataset_info` in the front matter of {readme} is no list of configurations")
+    refuse_outward(configs, str(readme))
+    return front
+
+
+def _parsed(readme: Path) -> Any:
     try:
         found = _FRONT.match(readme.read_text(encoding="utf-8"))
-        front = yaml.safe_load(found[1]) if found else None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"the front matter of {readme} is no YAML", str(error)) from error
-    if not isinstance(front or {}, dict):
-        raise DataError(f"the front matter of {readme} is no mapping of names to values")
-    configs = (front or {}).get("configs") or []
-    if not (isinstance(configs, list) and all(isinstance(item, dict) for item in configs)):
-        raise DataError(f"`configs` in the front matter of {readme} is no list of configurations")
-    return front or {}
+        return parse_yaml(found[1], "what it says") if found else None
+    except UsageError as error:
+        raise DataError(f"the front matter of {readme} is no YAML", f"{error.what}: {error.why}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the front matter of {readme} cannot be read", str(error)) from error
+
+
+def _are_named(items: Sequence[Any]) -> bool:
+    """Whether all are mappings, and the names of those that have one are single values."""
+    return all(isinstance(item, dict) and not isinstance(item.get("config_name"), list | dict | set) for item in items)
 
 
 def declared_configs(front: FrontMatter) -> list[Mapping[str, Any]]:
@@ -96,9 +115,10 @@ def split_files(names: Iterable[str], front: FrontMatter, config: str | None, sp
         Sorted names; empty where nothing says which files the split has.
 
     Raises:
-        DataError: There is no such configuration, or it declares splits and not this one; or nothing is declared and
-            the files' names do not say which of them are the configuration's.
+        DataError: There is no such configuration, or it declares splits and not this one, or files that are not there;
+            or nothing is declared and the files' names do not say which of them are the configuration's.
     """
+    names = list(names)
     files = data_files(names)
     chosen = chosen_config(front, config, where)
     if chosen is None and config is not None:
@@ -106,7 +126,7 @@ def split_files(names: Iterable[str], front: FrontMatter, config: str | None, sp
     folder = str((chosen or {}).get("data_dir") or "").removeprefix("./").strip("/")
     if folder:
         files = [name for name in files if name.startswith(f"{folder}/")]
-    patterns = _patterns(chosen, where)
+    patterns = declared_patterns(chosen, where)
     if not patterns:
         return [name for name in files if _named_after(name.removeprefix(f"{folder}/"), split)]
     if split not in patterns:
@@ -115,7 +135,20 @@ def split_files(names: Iterable[str], front: FrontMatter, config: str | None, sp
             f"it has {', '.join(patterns)}",
             f"add its files and declare them in {README}; `splits` names a split that is called otherwise there",
         )
-    return _matching(files, patterns[split], folder)
+    return _declared_files(names, patterns[split], folder, f"{where}, split {split!r}")
+
+
+def _declared_files(names: Iterable[str], patterns: Iterable[str], folder: str, where: str) -> list[str]:
+    """Files that fit patterns, of any ending where a pattern fits no data file."""
+    visible = [name for name in names if name != README and not _is_hidden(name)]
+    data, found = data_files(visible), set()
+    for pattern in patterns:
+        fitting = matching(data, pattern, folder) or matching(visible, pattern, folder)
+        if not fitting:
+            why = f"{README} declares them, and they are not in the folder (what lies behind linked folders is not)"
+            raise DataError(f"{where}: no files {reprlib.repr(pattern)}", why, "add them, or correct the pattern")
+        found.update(fitting)
+    return sorted(found)
 
 
 def config_files(names: Iterable[str], front: FrontMatter, config: str | None, where: str) -> list[str]:
@@ -130,8 +163,9 @@ def config_files(names: Iterable[str], front: FrontMatter, config: str | None, w
     if chosen is None and config is not None:
         files = _undeclared(files, config, where)
     folder = str((chosen or {}).get("data_dir") or "").removeprefix("./").strip("/")
-    patterns = _patterns(chosen, where)
-    found = _matching(files, [pattern for split in patterns.values() for pattern in split], folder)
+    patterns = declared_patterns(chosen, where)
+    every = [pattern for split in patterns.values() for pattern in split]
+    found = sorted({name for pattern in every for name in matching(files, pattern, folder)})
     if not patterns:
         found = [name for name in files if not folder or name.startswith(f"{folder}/")]
     if not found:
@@ -169,9 +203,13 @@ def data_files(names: Iterable[str]) -> list[str]:
         name
         for name in names
         if _DATA_ENDINGS.intersection(PurePosixPath(name).suffixes)
-        and not any(part.startswith(".") for part in PurePosixPath(name).parts)
+        and not _is_hidden(name)
         and name != "dataset_infos.json"
     )
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in PurePosixPath(name).parts)
 
 
 def folder_names(folder: Path) -> list[str]:
@@ -211,42 +249,7 @@ def merged(one: FrontMatter, other: FrontMatter) -> dict[str, Any]:
 
 def as_text(front: FrontMatter, body: str) -> str:
     """A README with a front matter."""
-    return f"---\n{yaml.safe_dump(dict(front), sort_keys=False, allow_unicode=True)}---\n\n{body}\n"
-
-
-def _patterns(chosen: Mapping[str, Any] | None, where: str) -> dict[str, list[str]]:
-    """Patterns by split; empty where the configuration does not say."""
-    files = (chosen or {}).get("data_files")
-    if files is None:
-        return {}
-    if isinstance(files, str):
-        return {"train": [files]}
-    if isinstance(files, dict):
-        files = [{"split": split, "path": path} for split, path in files.items()]
-    found: dict[str, list[str]] = {}
-    for item in files if isinstance(files, list) else [None]:
-        entry = {"split": "train", "path": item} if isinstance(item, str) else item
-        path = entry.get("path") if isinstance(entry, dict) else None
-        paths: list[Any] = path if isinstance(path, list) else [path]
-        if not isinstance(entry, dict) or not all(isinstance(one, str) for one in paths):
-            raise DataError(f"`data_files` of {where} cannot be read", f"{files!r:.200}")
-        found.setdefault(str(entry.get("split", "train")), []).extend(paths)
-    return found
-
-
-def _matching(names: Iterable[str], patterns: Iterable[str], folder: str) -> list[str]:
-    prefix = [folder] if folder else []
-    split = ["/".join([*prefix, pattern.removeprefix("./")]).split("/") for pattern in patterns]
-    return [name for name in names if any(_fits(name.split("/"), pattern) for pattern in split)]
-
-
-def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a path fits a pattern: ``**`` is any number of folders, the other signs stay within one name."""
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        return any(_fits(parts[start:], pattern[1:]) for start in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
+    return f"---\n{dump_yaml(dict(front))}---\n\n{body}\n"
 
 
 def _named_after(name: str, split: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from cl_bench.harness.errors import DataError
 from cl_bench.tasks.sources.front_matter import README
+from cl_bench.tasks.sources.inside import leads_out
 from cl_bench.tasks.sources.prepared import PreparedSet, read_record, record_file, write_record
 
 Key = tuple[str, str | None]
@@ -28,8 +30,8 @@ class Holdings:
         return {path for path, _ in self._sets}
 
     def files(self) -> set[str]:
-        """Recorded files of all data sets, below the root."""
-        return {name for one in self._sets.values() for name in one.files}
+        """Recorded files of all data sets, below the root; what lies behind a link out of it may be anybody's."""
+        return {name for name in _names(self._sets.values()) if not leads_out(self.root, name)}
 
     def commit(self, path: str) -> str | None:
         """The commit of a repository's parts that came from the hub, or None."""
@@ -52,14 +54,26 @@ class Holdings:
 
         Returns:
             The data sets of another commit.
+
+        Raises:
+            DataError: A file to be removed lies behind a link that leads out of the root; nothing was changed.
         """
         gone = [one for one in self._sets.values() if one.key == key or _other_commit(one, key[0], commit)]
+        others = [one for one in self._sets.values() if one not in gone]
+        names = _names(gone) - set(keep) - _names(others)
+        if behind := sorted(name for name in names if leads_out(self.root, name)):
+            raise DataError(
+                f"{self.root / behind[0]} lies behind a link out of {self.root}",
+                "what is replaced is removed, and nothing outside the folder is",
+                "remove the link, or name another folder with --to",
+            )
         for one in gone:
             del self._sets[one.key]
         if gone:
             write_record(self.root, self._sets.values())
-        for name in {name for one in gone for name in one.files} - set(keep) - self.files():
-            (self.root / name).unlink(missing_ok=True)
+        for path in (self.root / name for name in names):
+            if path.is_symlink() or not path.is_dir():
+                path.unlink(missing_ok=True)
         return [one for one in gone if _other_commit(one, key[0], commit)]
 
     def add(self, one: PreparedSet) -> PreparedSet:
@@ -80,6 +94,10 @@ class Holdings:
                     self._sets[key] = other.model_copy(update={"files": {**other.files, readme: file}})
         write_record(self.root, self._sets.values())
         return self._sets[one.key]
+
+
+def _names(data_sets: Iterable[PreparedSet]) -> set[str]:
+    return {name for one in data_sets for name in one.files}
 
 
 def _other_commit(one: PreparedSet, path: str, commit: str | None) -> bool:

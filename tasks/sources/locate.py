@@ -15,6 +15,7 @@ from cl_bench.harness.files import file_hash
 from cl_bench.harness.jsonl import check_new_id, check_row, read_jsonl
 from cl_bench.tasks.sources.base import DataOptions
 from cl_bench.tasks.sources.front_matter import README, data_files, folder_names, read_front_matter, split_files
+from cl_bench.tasks.sources.inside import is_inside
 from cl_bench.tasks.sources.prepared import PARTIAL, find_prepared, prepared_root
 
 
@@ -43,6 +44,11 @@ class DatasetSpec:
     fields: Mapping[str, str] = field(default_factory=dict)
     splits: Mapping[str, str] = field(default_factory=dict)
     on_hub: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse names that are joined to the data's folder and lead out of it; raises DataError."""
+        if wrong := [name for name in (self.path, *self.files.values()) if not is_inside(name)]:
+            raise DataError(f"the data set {self.path!r}: {wrong[0]!r} does not lie below the folder of the data")
 
     def hub_split(self, split: str) -> str:
         """Name that the hub gives a split."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from cl_bench.harness.errors import DataError
-from cl_bench.harness.yaml_files import read_mapping
-from cl_bench.tasks.loader import task_editions
+from cl_bench.tasks.loader import mixture_parts, read_task_file, task_editions
 from cl_bench.tasks.retention.benchmarks import benchmark_datasets
 from cl_bench.tasks.retention.suites import load_suite
 from cl_bench.tasks.sources.base import DataOptions
@@ -30,9 +28,9 @@ def task_needs(name: str, path: Path, roots: Sequence[Path]) -> list[Need]:
     Raises:
         UsageError: The file is not a task file.
     """
-    source: Any = (read_mapping(path).get("sources") or {}).get("hub") or {}
+    source = read_task_file(path)["sources"].get("hub", {})
     if source.get("kind") == "mixture":
-        parts = (path.parent / f"{part}.yaml" for part in source.get("parts", ()))
+        parts = mixture_parts(path, source.get("parts"), "hub")
         return [need for part in parts for need in task_needs(name, part, roots)]
     editions = task_editions(path)
     if not editions:
@@ -64,7 +62,7 @@ def suite_needs(name: str, path: Path, tier: str | None) -> list[Need]:
 
 def absence(path: Path) -> str:
     """Why a task has no rows on public data, as its file says; empty where it has some or does not say."""
-    source = (read_mapping(path).get("sources") or {}).get("hub") or {}
+    source = read_task_file(path)["sources"].get("hub", {})
     return str(source.get("absent", ""))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from cl_bench.tasks.sources.base import DataOptions
 from cl_bench.tasks.sources.fetch import FetchError, Hub, Remote, download, look_up, real_hub
 from cl_bench.tasks.sources.front_matter import README, config_files, folder_names, read_front_matter
 from cl_bench.tasks.sources.holdings import Holdings
+from cl_bench.tasks.sources.inside import make_folder, remove_folder
 from cl_bench.tasks.sources.locate import AbsentDataError, DatasetSpec, Located, locate, located_files, read_located
 from cl_bench.tasks.sources.placing import place_files, place_folder
 from cl_bench.tasks.sources.prepared import PARTIAL, PreparedSet, RecordedFile
@@ -102,7 +102,9 @@ class _Preparation:
         """Remove what downloads left of data sets that are whole, and folders into which nothing came."""
         partial = self.root / PARTIAL
         for path in self.holdings.paths() - self.unfinished:
-            shutil.rmtree(partial / path, ignore_errors=True)
+            remove_folder(self.root, f"{PARTIAL}/{path}")
+        if partial.is_symlink():
+            partial.unlink()
         for folder in sorted(partial.rglob("*"), reverse=True):
             _remove_if_empty(folder)
         _remove_if_empty(partial)
@@ -156,8 +158,7 @@ class _Preparation:
             return Outcome(wanted, "failed", self.stopped)
         hub = self.hub = self.hub or real_hub()
         remote = self._remote(hub, wanted)
-        raw = self.root / PARTIAL / wanted.path / remote.commit
-        raw.mkdir(parents=True, exist_ok=True)
+        raw = make_folder(self.root, f"{PARTIAL}/{wanted.path}/{remote.commit}")
         download(hub, remote, [README] if README in remote.files else [], raw)
         names = config_files(remote.files, read_front_matter(raw / README), wanted.config, wanted.path)
         missing = [name for name in names if not remote.files[name].is_at(self.root / wanted.path / name)]
@@ -258,5 +259,5 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    if folder.is_dir() and not any(folder.iterdir()):
+    if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from cl_bench.harness.cache import cache_root
 from cl_bench.harness.errors import DataError
 from cl_bench.harness.files import file_hash, write_json
+from cl_bench.tasks.sources.inside import is_inside
 
 if TYPE_CHECKING:
     from cl_bench.tasks.sources.locate import DatasetSpec
@@ -39,6 +40,8 @@ class RecordedFile(_Recorded):
 class PreparedSet(_Recorded):
     """A prepared data set: one configuration of one repository.
 
+    What is recorded is also removed one day, so that no name may lead out of the root.
+
     Attributes:
         path: Its id on the hub.
         config: Its configuration, or None for the default.
@@ -62,6 +65,14 @@ class PreparedSet(_Recorded):
     licence: str | None = None
     rows: Mapping[str, int] = Field(default_factory=dict)
     files: Mapping[str, RecordedFile]
+
+    @field_validator("path", "files")
+    @classmethod
+    def _stays_inside(cls, value: Any) -> Any:
+        for name in [value] if isinstance(value, str) else value:
+            if not is_inside(name):
+                raise ValueError(f"{name!r} does not lie below the folder")
+        return value
 
     @property
     def key(self) -> tuple[str, str | None]:
@@ -116,9 +127,16 @@ def read_record(root: Path) -> tuple[PreparedSet, ...]:
     except (ValidationError, OSError) as error:
         raise DataError(
             f"{path} cannot be read",
-            str(error).splitlines()[0],
+            _reason(error),
             "remove it and prepare the data again: files that are there are not downloaded again",
         ) from error
+
+
+def _reason(error: ValidationError | OSError) -> str:
+    if isinstance(error, OSError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def write_record(root: Path, data_sets: Iterable[PreparedSet]) -> None:
