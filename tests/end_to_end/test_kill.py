@@ -46,27 +46,6 @@ def test_kill_in_stage_two_and_resume(cli: Cli, background: Start, tmp_path: Pat
     assert not list(directory.glob("stages/*/mid"))
 
 
-def test_kill_with_dropped_checkpoints_and_evaluations_within_stages(
-    cli: Cli, background: Start, tmp_path: Path
-) -> None:
-    few = ["--model", "lab-s", "--threads", "1", "--limit", "8", "--suite", "none", "--set", "method.epochs=4"]
-    few += ["--set", "evaluation.rows=2", "--set", "evaluation.ood_rows=0"]
-    command = ["run", "--method", "sft", "--sequence", "science", *few, "--keep-checkpoints", "last"]
-    command += ["--eval-every", "2"]
-    assert cli(*command, "--output", "whole", cwd=tmp_path).returncode == 0
-    process = background(*command, *EVERY_STEP, "--output", "killed", cwd=tmp_path)
-    stop_inside_stage_two(process, tmp_path / "killed", signal.SIGKILL)
-    directory = only_run(tmp_path / "killed")
-    assert not (directory / "stages" / "02-biology" / "done.json").exists(), "the kill came too late to test anything"
-    resumed = cli("resume", str(directory), cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
-    results = results_of(directory)
-    assert results == results_of(only_run(tmp_path / "whole"))
-    assert any("02-biology/within/step-000002" in file for file in results)
-    kept = [path.parent.name for path in directory.glob("stages/*/checkpoint")]
-    assert kept == ["04-physics"]
-
-
 def test_interrupt_keeps_finished_stages(cli: Cli, background: Start, tmp_path: Path) -> None:
     command = ["run", "--method", "sft", "--sequence", "science", *SMALL, "--set", "method.epochs=4", *EVERY_STEP]
     process = background(*command, cwd=tmp_path)

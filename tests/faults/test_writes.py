@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pytest
 
 from cl_bench.harness.errors import ClBenchError, NotARunError
+from cl_bench.harness.measure.shift.panel import ShiftMeter
 from cl_bench.harness.run_directory import load_run
 from cl_bench.harness.selfcheck.results import results_of
 from cl_bench.reports import plots
@@ -73,11 +74,22 @@ def writes() -> Writes:
 
 @pytest.fixture(scope="module")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubRun]:
-    """The run; figures are drawn once, because every one of the many runs would draw its own."""
+    """The run; figures are drawn and shifts measured once, because every one of the many runs would do it again."""
+    measured: dict[int, dict[str, Any]] = {}
+    measure = ShiftMeter.measure
+
+    def once(self: ShiftMeter, index: int, *others: Any) -> dict[str, Any]:
+        if index not in measured:
+            measured[index] = measure(self, index, *others)
+        return measured[index]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CL_BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(plots, "heatmap", lambda _: b"\x89PNG" + bytes(200))
-        yield StubRun(tmp_path_factory.mktemp("stub"))
+        patch.setattr(ShiftMeter, "measure", once)
+        stub = StubRun(tmp_path_factory.mktemp("stub"))
+        stub.run(tmp_path_factory.mktemp("first"))
+        yield stub
 
 
 @pytest.fixture(scope="module")
