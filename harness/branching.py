@@ -18,6 +18,7 @@ from cl_bench.harness.run_directory import (
     load_run,
     method_label,
     stage_folder,
+    stage_weights,
     weights_dropped,
 )
 from cl_bench.harness.spec import BranchSpec, RunSpec
@@ -48,9 +49,7 @@ def branched(spec: RunSpec, directory: Path, stage: str, note: Callable[[str], N
     row = stages[number - 1]
     if row not in view.stages:
         raise StoreError(f"stage {row} of {directory} is not finished", hint=f"cl-bench resume {directory}")
-    checkpoint = view.stages[row] / CHECKPOINT
-    if not checkpoint.is_dir() or weights_dropped(view.stages[row]):
-        raise StoreError(f"the weights of stage {row} are gone", "--keep-checkpoints removed them", "run it again")
+    checkpoint = stage_weights(view.stages[row], row)
     if spec.seed != view.spec.seed:
         note(
             f"seed {spec.seed} goes on from stage {row} of seed {view.spec.seed}: runs that share stages are not "
@@ -83,14 +82,14 @@ def _check_shared(spec: RunSpec, other: RunSpec, number: int) -> None:
         differing.append(f"the first {number} stages")
     if one["precision"]["generation"] != two["precision"]["generation"]:
         differing.append("precision.generation")
-    if len(planned_stages(spec)) <= number:
-        raise UsageError("no stage is left to train after the one that --from-stage names")
     if differing:
         raise UsageError(
             "the new run cannot go on from the other one",
             f"they differ in {', '.join(differing)}",
-            "give the same sequence, model, data, suite and evaluation",
+            "give the same sequence, model, data, suite, evaluation and limit",
         )
+    if len(planned_stages(spec)) <= number:
+        raise UsageError("no stage is left to train after the one that --from-stage names")
 
 
 def take_over(store: Store, source: Path | None) -> None:

@@ -115,3 +115,13 @@ def blaming(extension: Any) -> Iterator[None]:
 def blamed(error: BaseException) -> str:
     """What ``blaming`` noted on an exception, or nothing."""
     return next((note for note in getattr(error, "__notes__", ()) if note.startswith(_BLAME)), "")
+
+
+def words_of(error: BaseException) -> str:
+    """Class and message of an exception; of one whose message raises, which somebody else's may, the class alone."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return f"{type(error).__name__} (its message cannot be had)"

@@ -20,6 +20,8 @@ from typing import Any
 from cl_bench.harness.errors import StoreError
 
 _TEMPORARY = ".tmp-"
+WRITING = "while writing "
+"""How the note of ``writing`` begins."""
 
 
 def plain(value: Any) -> Any:
@@ -132,12 +134,22 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
 
 
 @contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Note on an exception what was being written: libraries that write weights do not name their files."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"{WRITING}{path}")
+        raise
+
+
+@contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Give the file's name to an error of the system that has none: a write that fails names nothing by itself."""
+    """Give the file's name to an error of the system that has none, or that of the file beside it."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:
+        if error.errno is not None and (error.filename is None or _TEMPORARY in str(error.filename)):
             error.filename = str(path)
         raise
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -54,7 +54,7 @@ class ManifestRecorder:
         self._sessions: list[dict[str, Any]] = list(earlier)
         self._started = time.monotonic()
         self._open: dict[str, float] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._session: dict[str, Any] = {
             "started": _now(),
             "ended": None,
@@ -64,7 +64,7 @@ class ManifestRecorder:
             "peak_memory_bytes": 0,
             "process": os.getpid(),
             "command": [redacted(part) for part in sys.argv],
-            "execution": plain(execution),
+            "execution": plain(_placed(execution)),
             "environment": environment(),
             "prompts": None,
             "code_isolation": asdict(available_isolation()) if execution.allow_code else None,
@@ -75,8 +75,9 @@ class ManifestRecorder:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Add the time spent inside to the phase's wall seconds, and write them: a report or a kill may follow."""
-        begun, before = time.monotonic(), self._session["phase_seconds"].get(name, 0.0)
-        self._open[name] = begun - before
+        before = self._session["phase_seconds"].get(name, 0.0)
+        with self._lock:
+            self._open[name] = time.monotonic() - before
         try:
             yield
         finally:
@@ -113,10 +114,21 @@ class ManifestRecorder:
     def _write(self) -> None:
         now = time.monotonic()
         self._session["seconds"] = round(now - self._started, 3)
-        self._session["phase_seconds"] |= {name: round(now - begun, 3) for name, begun in [*self._open.items()]}
+        self._session["phase_seconds"] |= {name: round(now - begun, 3) for name, begun in self._open.items()}
         self._session["peak_memory_bytes"] = peak_memory_bytes()
         self._session["environment"]["threads"] = threads()  # torch may be loaded later than the session begins
         self._store.write_manifest({"schema_version": MANIFEST_VERSION, "sessions": self._sessions})
+
+
+def _placed(execution: Execution) -> Execution:
+    """The execution with places that are found from any folder."""
+    root, ids = execution.data_root, execution.gold_ids
+    return replace(
+        execution,
+        data_root=root.resolve() if root is not None else None,
+        gold_ids=ids.resolve() if ids is not None else None,
+        include_paths=tuple(path.resolve() for path in execution.include_paths),
+    )
 
 
 def environment() -> dict[str, Any]:

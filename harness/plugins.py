@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cl_bench.harness.errors import ClBenchError, UsageError
+from cl_bench.harness.errors import ClBenchError, UsageError, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,6 @@ def foreign_code(what: str) -> Iterator[None]:
         raise
     except BaseException as error:
         raise UsageError(what, why=words_of(error)) from error
-
-
-def words_of(error: BaseException) -> str:
-    """Class and message of an exception; of one whose message raises, which somebody else's may, the class alone."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return f"{type(error).__name__} (its message cannot be had)"
 
 
 def import_file(path: Path) -> ModuleType:

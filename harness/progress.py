@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from cl_bench.harness.escaping import visible
+from cl_bench.harness.redaction import redacted
 from cl_bench.methods.base import Progress
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class SilentProgress(ClosingProgress):
     def note(self, message: str) -> None:
         """One line."""
         if not self._quiet:
-            print(visible(message, layout=True), file=self._stream or sys.stderr, flush=True)
+            print(visible(redacted(message), layout=True), file=self._stream or sys.stderr, flush=True)
 
 
 class _Phase:
@@ -93,7 +94,7 @@ class PlainProgress(ClosingProgress):
 
     def note(self, message: str) -> None:
         """One line."""
-        self._say(visible(message, layout=True))
+        self._say(visible(redacted(message), layout=True))
 
     def close(self) -> None:
         """Say how the last phase ended."""
@@ -145,7 +146,7 @@ class BarProgress(ClosingProgress):
 
     def note(self, message: str) -> None:
         """One line above the bar."""
-        self._console.print(visible(message, layout=True), markup=False, highlight=False)
+        self._console.print(visible(redacted(message), layout=True), markup=False, highlight=False)
 
     def close(self) -> None:
         """Replace the bar by a line."""

@@ -153,13 +153,29 @@ def refuse_links(directory: Path) -> None:
         StoreError: There is one; it is named.
     """
     for folder, folders, files in os.walk(directory):
-        for name in (*folders, *files):
-            if os.path.islink(os.path.join(folder, name)):
-                raise StoreError(
-                    f"{Path(folder) / name} is a symbolic link",
-                    "a run works within its own directory alone",
-                    "put what it points at in its place",
-                )
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                why, hint = "a run works within its own directory alone", "put what it points at in its place"
+                raise StoreError(f"{path} is a symbolic link", why, hint)
+
+
+def stage_weights(folder: Path, row: str) -> Path:
+    """A finished stage's checkpoint.
+
+    Args:
+        folder: The stage's folder.
+        row: Its row.
+
+    Raises:
+        StoreError: The run did not keep it.
+    """
+    if weights_dropped(folder) or not (folder / CHECKPOINT).is_dir():
+        raise StoreError(
+            f"the weights after stage {row} are gone",
+            f"{folder / CHECKPOINT} was removed, as --keep-checkpoints last and none do",
+            "run the same specification with --fresh --keep-checkpoints all",
+        )
+    return folder / CHECKPOINT
 
 
 def weights_dropped(folder: Path) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cl_bench.harness.errors import StoreError
+from cl_bench.harness.files import writing
 from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.fingerprint import tokenizer_fingerprint, weights_fingerprint
 from cl_bench.harness.planned_stages import planned_stages
-from cl_bench.harness.run_directory import CHECKPOINT, weights_dropped
+from cl_bench.harness.run_directory import stage_weights
 from cl_bench.harness.store import Store
 
 
@@ -50,14 +50,7 @@ class RunModels:
 
     def _checkpoint(self, index: int) -> Path:
         name = planned_stages(self._store.spec)[index - 1][0]
-        folder = self._store.stage_dir(index, name) / CHECKPOINT
-        if not folder.is_dir() or weights_dropped(folder.parent):
-            raise StoreError(
-                f"{folder} is gone",
-                why="the stage after it trains on from these weights (--keep-checkpoints last removes older ones)",
-                hint=f"remove {folder.parent} and every stage after it, then resume the run",
-            )
-        return folder
+        return stage_weights(self._store.stage_dir(index, name), name)
 
     def _loaded(self, folder: Path) -> ChatModel:
         from cl_bench.harness.models.load import load_folder
@@ -69,5 +62,6 @@ class RunModels:
 
     def save(self, model: ChatModel, folder: Path) -> None:
         """Save weights (fp32 safetensors), configuration and tokenizer."""
-        model.model.save_pretrained(folder)
-        model.tokenizer.save_pretrained(folder)
+        with writing(folder):
+            model.model.save_pretrained(folder)
+            model.tokenizer.save_pretrained(folder)

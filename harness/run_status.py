@@ -39,6 +39,10 @@ class RunStatus:
             self._state, self._fields = state, fields
             self._write()
 
+    def end(self, state: State, **fields: Any) -> None:
+        """Write how the work ended, beside where it stood."""
+        self.set(state, **self._fields | fields)
+
     @contextmanager
     def beating(self, also: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Renew the signs of life until the block ends.

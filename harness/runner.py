@@ -34,6 +34,7 @@ from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
     COST,
     DONE,
+    ENDED,
     MATRIX,
     METRICS,
     REPORT,
@@ -81,9 +82,8 @@ def run_one(spec: RunSpec, execution: Execution, registry: Registry, progress: P
     """
     store = Store.open(execution.output, spec, execution.attempt)
     with store.lock():
-        if store.state() in ("done", "diverged") and _all_intact(store):
-            if store.state() == "done":
-                _drop_checkpoints(store, execution, finished=len(planned_stages(spec)))
+        if store.state() in ENDED and _all_intact(store):
+            progress.note(f"{store.directory} has come to its end already; nothing was done")
             return _finished(store)
         return _Run(store, execution, registry, progress).carry_out()
 
@@ -145,7 +145,7 @@ class _Run:
             self._ended("interrupted")
             raise InterruptedRunError(
                 f"interrupted; finished stages are kept in {self.store.directory}",
-                hint=f"cl-bench resume {self.store.directory}",
+                hint=self._resume(),
             ) from error
         except Exception as error:
             found = run_error(error, self.spec, self.store.exists(f"{stage_folder(0, BASE_ROW)}/{DONE}"))
@@ -156,6 +156,11 @@ class _Run:
         self.manifest.end(state)
         return _finished(self.store)
 
+    def _resume(self) -> str:
+        """The command that goes on; a run directory does not say where plug-ins are to be taken from."""
+        folders = "".join(f" --include-path {path.resolve()}" for path in self.execution.include_paths)
+        return f"cl-bench resume {self.store.directory}{folders}"
+
     def _check_room(self) -> None:
         parameters = stored_parameters(verified_folder(self.spec.model)) if planned_stages(self.spec) else 0
         check_room(self.store.directory, bytes_to_come(self.store, self.execution, parameters))
@@ -163,7 +168,7 @@ class _Run:
     def _ended(self, state: State, **fields: Any) -> None:
         """Write how the run ended, where that can be written: what stopped it is to be reported all the same."""
         with suppress(OSError, StoreError):
-            self.status.set(state, **fields)
+            self.status.end(state, **fields)
         with suppress(OSError, StoreError):
             self.manifest.end(state)
 

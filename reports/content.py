@@ -11,7 +11,7 @@ from cl_bench.harness.measure.contamination_scores import clean_metrics
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Column, ColumnKind, Matrix
 from cl_bench.harness.measure.run_metrics import current_metrics
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import RunView, method_label
+from cl_bench.harness.run_directory import ENDED, RunView, method_label
 from cl_bench.harness.spec import RunSpec
 
 MISSING = "-"
@@ -217,11 +217,21 @@ def rejected_sentences(view: RunView) -> list[str]:
     ]
 
 
+def standing(view: RunView) -> str:
+    """How far a run that is not done has come, where it stands, why, and how to go on."""
+    status, rows = view.status, [BASE_ROW, *learned_columns(view.spec)]
+    state = status.get("state", "not started")
+    place = "/".join(str(status[name]) for name in ("stage", "phase") if status.get(name))
+    text = "unfinished: still running" if state == "running" else str(state)
+    text += f" in {place}" if place else ""
+    text += f", {len(view.stages)} of {len(rows)} rows finished"
+    text += f": {status['reason']}" if status.get("reason") else ""
+    return text if state in ("running", *ENDED) else f"{text}; cl-bench resume {view.directory}"
+
+
 def warnings(view: RunView) -> list[str]:
     """What a reader must know before using the numbers."""
-    state, reason = view.status.get("state", "not started"), view.status.get("reason")
-    shown = "unfinished: still running" if state == "running" else state
-    sentences = [] if state == "done" else [f"the run is {shown}" + (f": {reason}" if reason else "")]
+    sentences = [] if view.status.get("state") == "done" else [f"the run is {standing(view)}"]
     sentences += [f"{stage}: {text}" for stage, found in view.adaptations().items() for text in found["warnings"]]
     sentences += [f"{stage}: {sign}" for stage, signs in view.signs_of_collapse().items() for sign in signs]
     sentences += [f"task {task.name}: {remark}" for task in view.spec.tasks for remark in task.remarks]

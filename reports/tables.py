@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import RunView
+from cl_bench.harness.run_directory import ENDED, RunView
 from cl_bench.reports import content, evaluated, generated
 from cl_bench.reports.content import Grid
 from cl_bench.reports.items import seeds_items_grid
@@ -43,7 +43,10 @@ def render_run(directory: Path, width: int | None = None) -> str:
     guesses = evaluated.baselines_grid(view.matrix)
     grids += [*([guesses] if guesses else []), *evaluated.sampled_grids(view)]
     grids += [metrics_grid(metrics), *(grid for grid in optional if grid is not None)]
-    return page(content.headline(view), grids, _footer(view), width)
+    title = content.headline(view)
+    if view.status.get("state") not in ENDED:
+        title = f"{title}\n{content.standing(view)}"
+    return page(title, grids, _footer(view), width)
 
 
 def render_seeds(directories: Sequence[Path], width: int | None = None) -> str:

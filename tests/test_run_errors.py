@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from cl_bench.harness.cli_errors import of_the_system
 from cl_bench.harness.errors import ClBenchError
-from cl_bench.harness.files import append_line, write_bytes
+from cl_bench.harness.files import append_line, write_bytes, writing
 from cl_bench.harness.run_errors import out_of_memory, run_error
 from tests.compare.small_runs import spec_of
 
@@ -69,11 +69,15 @@ def test_other_faults_are_no_want_of_memory() -> None:
 def test_a_disk_that_is_full_within_a_file_of_weights(
     save: Callable[[object, Path], None], size: int, tmp_path: Path
 ) -> None:
-    weights = {"a": torch.zeros(100_000)}
+    def write() -> None:
+        with writing(tmp_path / "weights"):
+            save({"a": torch.zeros(100_000)}, tmp_path / "weights")
+
     with largest_file(size):
-        error = raised(lambda: save(weights, tmp_path / "weights"))
+        error = raised(write)
     told = of_the_system(error)
     assert told is not None and "free some space" in told.hint
+    assert told.what == f"cannot write {tmp_path / 'weights'}"
 
 
 def test_a_write_that_fails_names_its_file(tmp_path: Path) -> None:

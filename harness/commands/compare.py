@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cl_bench.harness.commands.execution import print_json
-from cl_bench.harness.errors import EXIT_DONE, StoreError, UsageError
+from cl_bench.harness.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
     from cl_bench.harness.compare.comparison import Comparison
@@ -43,7 +43,7 @@ def compare_command(places: Sequence[str], options: CompareOptions) -> int:
     Raises:
         UsageError: Nothing is there, the reference is none of the methods, or ``output`` cannot be a folder.
         NotComparableError: The runs differ in what their numbers depend on; nothing was written.
-        StoreError: No run can be read, or a file of ``output`` cannot be written.
+        StoreError: No run can be read.
     """
     from cl_bench.harness.compare.comparison import compare_runs, to_json
 
@@ -98,8 +98,4 @@ def _write(folder: Path, comparison: Comparison, document: dict[str, Any]) -> No
     }
     # All of them first: a page without its tables, or tables of two comparisons, would mislead.
     for name, data in {**drawn, **{name: text.encode() for name, text in texts.items()}}.items():
-        try:
-            write_bytes(folder / name, data)
-        except OSError as error:
-            what = f"{folder / name} cannot be written"
-            raise StoreError(what, error.strerror or str(error), "free some space, or name another --output") from error
+        write_bytes(folder / name, data)

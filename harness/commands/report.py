@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cl_bench.harness.commands.execution import print_json
-from cl_bench.harness.errors import EXIT_DONE, StoreError
+from cl_bench.harness.errors import EXIT_DONE
 
 
 def report_command(directory: Path, json: bool) -> int:
@@ -15,7 +15,7 @@ def report_command(directory: Path, json: bool) -> int:
 
     Raises:
         NotARunError: The directory is not a run.
-        StoreError: It is damaged, another process works on it, or it cannot be written.
+        StoreError: It is damaged, or another process works on it.
     """
     from cl_bench.harness.run_directory import REPORT
     from cl_bench.harness.store import Store
@@ -23,13 +23,9 @@ def report_command(directory: Path, json: bool) -> int:
     from cl_bench.reports.report import render_report
 
     store = Store.reopen(directory)
-    try:
-        with store.lock():
-            store.write_bytes(HEATMAP, heatmap(directory))
-            store.write_text(REPORT, render_report(directory))
-    except OSError as error:
-        what, why = f"the report of {directory} cannot be written", f"{error.filename}: {error.strerror}"
-        raise StoreError(what, why, "free some space; cl-bench show RUN_DIR writes nothing") from error
+    with store.lock():
+        store.write_bytes(HEATMAP, heatmap(directory))
+        store.write_text(REPORT, render_report(directory))
     written = [store.path(name) for name in (REPORT, HEATMAP)]
     if json:
         print_json({"run": str(directory), "files": [str(path) for path in written]})

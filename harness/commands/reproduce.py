@@ -63,6 +63,7 @@ def reproduce_command(
     check_device(execution.device)
     if save_spec is not None:
         write_text(save_spec, view.spec.to_yaml())
+    again: Path | None = None
     difference: str | None = None
     with talking_on_stderr(), make_progress(execution.progress) as progress:
         registry = Registry(execution.include_paths)
@@ -72,11 +73,15 @@ def reproduce_command(
         if run:
             if decisive := [one.what for one in found if one.decides]:
                 raise StoreError(f"{directory} cannot be run again here", f"not what it was: {', '.join(decisive)}")
-            difference = first_difference(_run_again(view.spec, execution, registry, progress), directory)
+            again = _run_again(view.spec, execution, registry, progress)
+            difference = first_difference(again, directory)
+    compared = len(results_of(directory)) if again is not None else 0
     if json:
-        print_json({"run": str(directory), "not_matched": [_as_plain(one) for one in found], "difference": difference})
+        second = {"second_run": str(again) if again is not None else None, "files_compared": compared}
+        mismatches = [_as_plain(one) for one in found]
+        print_json({"run": str(directory), "not_matched": mismatches, **second, "difference": difference})
     else:
-        _print(directory, found, difference)
+        _print(found, again, difference, compared)
     return EXIT_FAILED if difference or any(one.decides for one in found) else EXIT_DONE
 
 
@@ -141,12 +146,12 @@ def _as_plain(one: Mismatch) -> dict[str, Any]:
     return {"what": one.what, "then": one.then, "now": one.now, "decides": one.decides}
 
 
-def _print(directory: Path, found: list[Mismatch], difference: str | None) -> None:
+def _print(found: list[Mismatch], again: Path | None, difference: str | None, compared: int) -> None:
     if not found:
         print("specification, models, data, sources, versions and hardware are what they were")
     for one in found:
         kind = "decides the result" if one.decides else "may change numbers"
         print(f"not matched ({kind}): {one.what}: {one.then} then, {one.now} now")
-    if difference is not None:
-        compared = len(results_of(directory))
+    if again is not None:
         print(f"the second run differs: {difference}" if difference else f"{compared} files are equal bit for bit")
+        print(again)

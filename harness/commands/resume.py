@@ -15,6 +15,7 @@ from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import MANIFEST, attempt_of, read_spec, run_path
 from cl_bench.harness.spec import Execution, RunSpec
+from cl_bench.harness.store import Store
 
 
 def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> int:
@@ -36,6 +37,8 @@ def resume_command(directory: Path, options: Mapping[str, Any], json: bool) -> i
     check_device(execution.device)
     from cl_bench.harness.resolve import changes
 
+    with Store.reopen(directory).lock():
+        pass  # another process on this run is named before models are read
     with talking_on_stderr(), make_progress(execution.progress) as progress:
         registry = Registry(execution.include_paths)
         progress.phase("reading models and data")
@@ -107,17 +110,20 @@ _RESTORED = (
 def _refuse_plug_ins(directory: Path, recorded: Any, needed: Collection[str]) -> None:
     """Refuse a run that needs plug-ins where no option names their folders."""
     spec, registry = read_spec(directory), Registry()
-    components = [("methods", spec.method)] if spec.method else []
-    named = [(kind, part.name) for kind, part in [*components, *(("modifiers", one) for one in spec.modifiers)]]
-    named += [("tasks", task.name) for task in spec.tasks]
-    named += [("suites", spec.suite.name)] if spec.suite else []
+    parts = {
+        "methods": [spec.method] if spec.method is not None else [],
+        "modifiers": spec.modifiers,
+        "tasks": spec.tasks,
+        "suites": [spec.suite] if spec.suite is not None else [],
+    }
+    named = [(kind, part.name) for kind, found in parts.items() for part in found]
     absent = [(kind, name) for kind, name in named if kind in needed and name not in registry.names(kind)]
     lacking = [f"{kind.removesuffix('s')} {name}" for kind, name in absent]
     if lacking:
         raise UsageError(
             f"{directory} was made with plug-ins: {', '.join(lacking)}",
-            f"its manifest names {recorded!r}; code is taken only from where the command line says",
-            "give --include-path again",
+            "code is taken only from where the command line says, never from a run directory",
+            f"give --include-path again: its manifest names {', '.join(map(str, recorded))}",
         )
 
 

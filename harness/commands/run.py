@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.cli_errors import of_the_system
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
-from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, InterruptedRunError, UsageError, blamed
+from cl_bench.harness.errors import (
+    EXIT_DONE,
+    EXIT_FAILED,
+    ClBenchError,
+    InterruptedRunError,
+    UsageError,
+    blamed,
+    words_of,
+)
 from cl_bench.harness.escaping import visible
-from cl_bench.harness.plugins import words_of
 from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.redaction import redacted
 from cl_bench.harness.registry import Registry
@@ -133,12 +140,12 @@ def run_all(
         except ClBenchError as error:
             if len(specs) == 1 or _meets_every_seed(error.__cause__):
                 raise
-            progress.note(redacted(f"seed {spec.seed} failed\n{error}"))
+            progress.note(f"seed {spec.seed} failed\n{error}")
             outcomes.append(Outcome(spec, None, error))
         except Exception as error:  # a fault of an extension in one seed takes nothing from the others
             if len(specs) == 1 or _meets_every_seed(error):
                 raise
-            progress.note(redacted("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed"))
+            progress.note("".join(traceback.format_exception(error)) + f"seed {spec.seed} failed")
             outcomes.append(Outcome(spec, None, ClBenchError(words_of(error), blamed(error))))
         progress.close()
     return outcomes

@@ -13,10 +13,9 @@ from cl_bench.harness.files import read_object
 from cl_bench.harness.measure.matrix import Matrix
 from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import ADAPTATION, MANIFEST, MATRIX, SHIFT, STATUS, RunView, load_run
+from cl_bench.harness.run_directory import ADAPTATION, ENDED, MANIFEST, MATRIX, SHIFT, STATUS, RunView, load_run
 
 _CELLS = "eval/cells.json"
-_ENDED = ("done", "diverged")
 _LARGEST = 1e100
 """No score is larger; sums of a few such numbers are still numbers."""
 _AGAIN = "remove the file and resume the run: it is written again"
@@ -84,7 +83,7 @@ def _check_rows(view: RunView) -> None:
         if not (folder / _CELLS).is_file():  # stages of before rows lay in them
             continue
         if row not in view.matrix.rows:
-            if view.status.get("state") in _ENDED:
+            if view.status.get("state") in ENDED:
                 raise StoreError(f"{path} lacks row {row}", "the stage is finished", _AGAIN)
             continue
         for column, cell in read_object(folder / _CELLS).items():

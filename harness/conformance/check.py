@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from cl_bench.harness.plugins import words_of
+from cl_bench.harness.errors import words_of
 
 
 @dataclass(frozen=True, slots=True)

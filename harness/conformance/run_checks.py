@@ -9,6 +9,7 @@ from cl_bench.harness.conformance.check import Check
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import read_json, read_jsonl
+from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.measure.run_metrics import run_metrics
 from cl_bench.harness.planned_stages import learned_columns
 from cl_bench.harness.run_directory import (
@@ -44,6 +45,7 @@ def run_checks(view: RunView) -> list[Check]:
     """Checks of a run whose hashes were verified by ``load_run``."""
     return [
         Check("documents fit their schemas", _first(_misfits(view.directory))),
+        Check("finished stages follow one another", _first(_gaps(view))),
         Check("every finished stage has its row", _first(_rows(view))),
         Check("cells agree with their samples", _first(_miscounted(view))),
         Check("metrics follow from the matrix", _first(_stale_metrics(view))),
@@ -64,6 +66,20 @@ def _misfits(directory: Path) -> Iterator[str]:
                     validate_document(row, "samples")
         except StoreError as error:
             yield f"{path.relative_to(directory)}: {error.why or error.what}"
+
+
+def _gaps(view: RunView) -> Iterator[str]:
+    """Rows that are missing before a finished one, or at all in a run that is done."""
+    planned = [BASE_ROW, *learned_columns(view.spec)]
+    finished = [row in view.stages for row in planned]
+    last = (
+        len(planned)
+        if view.status.get("state") == "done"
+        else max((place for place, done in enumerate(finished, start=1) if done), default=0)
+    )
+    for row, done in zip(planned[:last], finished, strict=False):
+        if not done:
+            yield f"{row} is not finished: its {DONE} is gone; put it back, or remove the stages after it and resume"
 
 
 def _rows(view: RunView) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from cl_bench.harness.errors import ModelError
 
 _LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
+_MALFORMED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
 def stored_parameters(folder: Path) -> int:
@@ -31,16 +32,7 @@ def _weights(path: Path) -> int:
         entries = [entry for name, entry in header.items() if name != "__metadata__"]
         end = 8 + length + max((int(entry["data_offsets"][1]) for entry in entries), default=0)
         total = sum(math.prod(map(int, entry["shape"])) for entry in entries)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except _MALFORMED as error:
         raise ModelError(f"{path} is not a safetensors file", why=str(error)) from error
     size = path.stat().st_size
     if size < end:

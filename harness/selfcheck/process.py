@@ -7,11 +7,11 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from cl_bench.harness.errors import ClBenchError
+from cl_bench.harness.errors import ClBenchError, words_of
 from cl_bench.harness.progress import SilentProgress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import run_path
@@ -51,7 +51,7 @@ def run_process(spec: RunSpec, execution: Execution, cache: Path, log: Path, at:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(spec, execution, str(cache), str(log), at, theirs))
+    process = context.Process(target=_run, args=(spec, replace(execution, cache=cache), log, at, theirs))
     with _quiet_tracker():
         process.start()
     theirs.close()
@@ -83,9 +83,8 @@ def _quiet_tracker() -> Iterator[None]:
             os.environ["PYTHONWARNINGS"] = before
 
 
-def _run(spec: RunSpec, execution: Execution, cache: str, log: str, at: KillPoint | None, answer: Connection) -> None:
-    os.environ["CL_BENCH_CACHE"] = cache
-    ticker = Ticker(run_path(execution.output, spec), at, Path(log))
+def _run(spec: RunSpec, execution: Execution, log: Path, at: KillPoint | None, answer: Connection) -> None:
+    ticker = Ticker(run_path(execution.output, spec), at, log)
     watch(ticker)
     try:
         run_one(spec, execution, Registry(execution.include_paths), SilentProgress(quiet=True))
@@ -93,5 +92,5 @@ def _run(spec: RunSpec, execution: Execution, cache: str, log: str, at: KillPoin
     except ClBenchError as found:
         error = str(found)
     except Exception as found:  # reported as a finding of the check
-        error = f"{type(found).__name__}: {found}"
+        error = words_of(found)
     answer.send((error, dict(ticker.counts)))

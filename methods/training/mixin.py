@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from cl_bench.harness.errors import DivergedError, blaming
+from cl_bench.harness.files import writing
 from cl_bench.harness.models.precision import autocast_dtype
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Context, Method, Stage, Student
@@ -282,12 +283,13 @@ class TrainingMixin:
         return 0
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        super()._save_checkpoint(model, trial)  # type: ignore[misc]
         trainer = self._trainer()
         step = trainer.state.global_step
         folder = Path(trainer.args.output_dir) / f"checkpoint-{step}"
-        (folder / "training_args.bin").unlink(missing_ok=True)
-        self.session.save(folder)
+        with writing(folder):
+            super()._save_checkpoint(model, trial)  # type: ignore[misc]
+            (folder / "training_args.bin").unlink(missing_ok=True)
+            self.session.save(folder)
         self.session.context.checkpoints.save(step, folder)
         shutil.rmtree(folder, ignore_errors=True)
 

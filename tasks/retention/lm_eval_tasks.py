@@ -11,7 +11,7 @@ from cl_bench.harness.errors import DataError, UnknownNameError, UsageError
 from cl_bench.tasks.base import Score
 from cl_bench.tasks.retention.adapters import ADAPTERS, Adapter, Verdict
 from cl_bench.tasks.retention.benchmarks import Benchmark, benchmark_datasets, locate_apart
-from cl_bench.tasks.retention.definitions import check_replaced, read_definition, sandbox_templates
+from cl_bench.tasks.retention.definitions import read_definition, sandbox_templates
 from cl_bench.tasks.retention.documents import ROW_INDEX, Documents, Row, content_hash, documents_of, row_ids
 from cl_bench.tasks.retention.suites import SuiteEntry
 from cl_bench.tasks.sources.base import DataOptions
@@ -60,7 +60,6 @@ def lm_eval_benchmark(entry: SuiteEntry, options: DataOptions) -> Benchmark:
     """Make the task of an entry whose source is ``lm-eval``; raises as ``build_benchmark`` does."""
     from lm_eval.api.task import ConfigurableTask
 
-    check_replaced(entry.config, entry.name)
     sandbox_templates()
     adapter = ADAPTERS[entry.adapter] if entry.adapter else Adapter()
     with adapter.loading():

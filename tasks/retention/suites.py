@@ -61,6 +61,10 @@ class SuiteEntry:
     executes_code: bool = False
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse keys of a definition that a suite may not replace; raises ``UnknownNameError``."""
+        check_replaced(self.config, self.name)
+
     def to_dict(self) -> dict[str, Any]:
         """The entry as JSON. What the first suites did not have is left out where unused: their hashes stay."""
         entry = asdict(self)
@@ -123,7 +127,6 @@ def _check(entry: SuiteEntry, path: Path) -> None:
             raise UnknownNameError(f"metric of the lab skill {entry.name} ({path})", entry.metric, ["acc"])
         return
     what = f"the benchmark {entry.name!r} of {path}"
-    check_replaced(entry.config, f"{entry.name!r} of {path}")
     check_data(entry.data, f"`data` of {what}")
     if entry.worked_examples:
         check_data(entry.worked_examples, f"`worked_examples` of {what}")

@@ -78,7 +78,11 @@ def test_a_branch_that_keeps_few_weights_goes_on_after_its_first_own_stage(
     assert done.returncode == 0, done.stderr
     assert stages == ["biology", "materials", "materials", "physics"]
     refused = cli(*OTHER, "--from", str(branch), "--from-stage", "2", cwd=tmp_path)
-    assert refused.returncode == 1 and "the weights of stage biology are gone" in refused.stderr
+    assert (
+        refused.returncode == 1
+        and "the weights after stage biology are gone" in refused.stderr
+        and "--fresh" in refused.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import namedtuple
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -14,6 +15,8 @@ from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.selfcheck.results import first_difference
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import Store
+from cl_bench.methods.base import Adaptation
+from cl_bench.methods.sft import SFT
 from tests.compare.small_runs import spec_of
 from tests.end_to_end.compare import only_run
 from tests.end_to_end.conftest import Cli
@@ -31,13 +34,49 @@ def test_fresh_starts_over_beside_and_keeps_no_weights_where_asked(cli: Cli, tmp
     assert second.name == first.name.replace("-s0-", "-s0-again2-")
     assert len(list(first.glob("stages/*/checkpoint"))) == 4 and not list(second.glob("stages/*/checkpoint"))
     assert first_difference(first, second) == ""
-    assert cli(*COMMAND, "--keep-checkpoints", "last", cwd=tmp_path).returncode == 0
-    assert [path.parent.name for path in first.glob("stages/*/checkpoint")] == ["04-physics"]
+    again = cli(*COMMAND, "--keep-checkpoints", "none", cwd=tmp_path)
+    assert again.returncode == 0 and "has come to its end already; nothing was done" in again.stderr
+    assert len(list(first.glob("stages/*/checkpoint"))) == 4
     (second / "report.md").unlink()
     again = cli("resume", str(second), cwd=tmp_path)
     assert again.returncode == 0 and again.stdout.rstrip().splitlines()[-1] == str(second.resolve())
     assert (second / "report.md").is_file()
     assert cli("validate", "run", str(second), cwd=tmp_path).returncode == 0
+
+
+def test_an_interrupted_run_says_where_it_stands_and_keeps_what_it_is_told_from_then_on(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, stages = SFT.adapt, []
+
+    def interrupted(self: SFT, student: Any, stage: Any, context: Any) -> Adaptation:
+        stages.append(stage.name)
+        if len(stages) == 3:
+            raise KeyboardInterrupt
+        return real(self, student, stage, context)
+
+    monkeypatch.setattr(SFT, "adapt", interrupted)
+    (tmp_path / "own").mkdir()
+    stopped = cli(*COMMAND, "--include-path", "own", cwd=tmp_path)
+    assert stopped.returncode == 130 and f"--include-path {tmp_path / 'own'}" in stopped.stderr
+    directory = only_run(tmp_path / "runs")
+    status = json.loads((directory / "status.json").read_text())
+    assert (status["state"], status["stage"], status["phase"]) == ("interrupted", "materials", "adapt")
+    shown = cli("show", str(directory), cwd=tmp_path).stdout
+    assert "interrupted in materials/adapt, 3 of 5 rows finished; cl-bench resume" in " ".join(shown.split())
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert manifest["sessions"][0]["execution"]["include_paths"] == [str(tmp_path / "own")]
+    assert len(list(directory.glob("stages/*/checkpoint"))) == 2
+    assert cli("resume", str(directory), "--keep-checkpoints", "last", cwd=tmp_path).returncode == 0
+    assert [path.parent.name for path in directory.glob("stages/*/checkpoint")] == ["04-physics"]
+    assert cli("validate", "run", str(directory), cwd=tmp_path).returncode == 0
+    for gone in ("04-physics", "02-biology"):
+        done = directory / "stages" / gone / "done.json"
+        before = done.read_text()
+        done.unlink()
+        checked = cli("validate", "run", str(directory), cwd=tmp_path)
+        assert checked.returncode == 1 and f"{gone[3:]} is not finished" in checked.stdout
+        done.write_text(before)
 
 
 def test_a_disk_that_is_too_small_is_refused_before_anything_is_trained(

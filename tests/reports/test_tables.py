@@ -47,7 +47,7 @@ def test_run_that_diverged_says_so_and_keeps_its_rows(run_maker: RunMaker) -> No
     directory = run_maker(values={**VALUES, "biology": (None, None, None, None, None)})
     Store.reopen(directory).status("diverged", stage="biology", reason="loss is not finite")
     text = render_run(directory, width=120)
-    assert "! the run is diverged: loss is not finite" in text
+    assert "! the run is diverged in biology, 3 of 3 rows finished: loss is not finite" in text
     assert numbers_after(text, "chemistry") == ["[90.0]", "35.0"]
     assert numbers_after(text, "biology") == ["-", "[-]"]
     assert numbers_after(text, "forgetting")[0] == "-"
@@ -58,8 +58,11 @@ def test_killed_run_is_called_unfinished(run_maker: RunMaker) -> None:
     store = Store.reopen(directory)
     store.status("running", stage="biology", phase="adapt")
     with store.lock():
-        assert "! the run is unfinished: still running" in render_run(directory, width=120)
-    assert "! the run is interrupted: process unknown on this host is gone" in render_run(directory, width=120)
+        shown = render_run(directory, width=120)
+        assert "\nunfinished: still running in biology/adapt, 3 of 3 rows finished\n" in shown
+    shown = render_run(directory, width=120)
+    assert shown.splitlines()[1].startswith("interrupted in biology/adapt, 3 of 3 rows finished: process unknown on")
+    assert "cl-bench resume" in shown
 
 
 def test_base_run_has_no_stage_table(run_maker: RunMaker) -> None:

@@ -14,7 +14,7 @@ from cl_bench.harness.measure.items.recovery_file import evidence
 from cl_bench.harness.measure.items.relearning import Relearning
 from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.planned_stages import learned_columns
-from cl_bench.harness.run_directory import CHECKPOINT, RunView, verify_stage
+from cl_bench.harness.run_directory import RunView, stage_weights, verify_stage
 from cl_bench.harness.spec import Execution, RunSpec, data_options
 
 if TYPE_CHECKING:
@@ -41,12 +41,7 @@ def chosen_row(view: RunView, row: str | None) -> str:
     if row not in view.stages:
         raise UnknownNameError("row", row, [name for name in view.stages if name != BASE_ROW])
     folder = view.stages[row]
-    if not (folder / CHECKPOINT).is_dir():
-        raise StoreError(
-            f"the weights after stage {row} are gone",
-            f"{folder / CHECKPOINT} does not exist (--keep-checkpoints last removes older ones)",
-            "probe the last row, or run again with --keep-checkpoints all",
-        )
+    stage_weights(folder, row)
     verify_stage(folder, weights=True)
     return row
 
