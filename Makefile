@@ -1,6 +1,6 @@
 # Everything here starts from a clean clone: the first call builds .venv, later calls reuse it.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types audit bench memory speed clean
+.PHONY: help run test lint types audit faults bench memory speed clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,6 +21,9 @@ run: $(INSTALLED) ## Run SynthSelf on the science sequence and print its table
 
 test: $(INSTALLED) ## Run every test
 	$(if $(SAMPLE_ROWS),CL_BENCH_SAMPLE_ROWS="$${CL_BENCH_SAMPLE_ROWS-$(SAMPLE_ROWS)}") $(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
+
+faults: $(INSTALLED) ## Let every write of a run fail in every way
+	CL_BENCH_EVERY_FAULT=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 tests/faults/test_writes.py $(ARGS)
 
 lint: $(INSTALLED) ## Check style
 	$(BIN)/python -m ruff check .

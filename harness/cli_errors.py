@@ -9,9 +9,17 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, ClBenchError, blamed, words_of
+from cl_bench.harness.errors import (
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    ClBenchError,
+    blamed,
+    words_of,
+    written,
+)
 from cl_bench.harness.escaping import visible
-from cl_bench.harness.files import WRITING
 from cl_bench.harness.redaction import redacted
 
 _NOT_OURS = frozenset(
@@ -64,9 +72,7 @@ def of_the_system(error: Exception) -> ClBenchError | None:
     # The libraries that write weights have exceptions of their own, with the system's error in the text.
     code = re.search(r"\(os error (\d+)\)", str(error))
     if (code and int(code[1]) in _NOT_OURS) or _TORCH_CANNOT_WRITE.search(str(error)):
-        notes = (note for note in getattr(error, "__notes__", ()) if note.startswith(WRITING))
-        where = next(notes, "weights").removeprefix(WRITING)
-        return ClBenchError(f"cannot write {where}", str(error).splitlines()[0], hint)
+        return ClBenchError(f"cannot write {written(error) or 'weights'}", str(error).splitlines()[0], hint)
     return None
 
 

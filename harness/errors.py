@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 EXIT_DONE = 0
@@ -114,7 +115,29 @@ def blaming(extension: Any) -> Iterator[None]:
 
 def blamed(error: BaseException) -> str:
     """What ``blaming`` noted on an exception, or nothing."""
-    return next((note for note in getattr(error, "__notes__", ()) if note.startswith(_BLAME)), "")
+    return _noted(error, _BLAME)
+
+
+_WRITING = "while writing "
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Note on an exception what was being written: libraries that write weights do not name their files."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"{_WRITING}{path}")
+        raise
+
+
+def written(error: BaseException) -> str:
+    """What ``writing`` noted on an exception, or nothing."""
+    return _noted(error, _WRITING).removeprefix(_WRITING)
+
+
+def _noted(error: BaseException, beginning: str) -> str:
+    return next((note for note in getattr(error, "__notes__", ()) if note.startswith(beginning)), "")
 
 
 def words_of(error: BaseException) -> str:

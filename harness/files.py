@@ -20,8 +20,6 @@ from typing import Any
 from cl_bench.harness.errors import StoreError
 
 _TEMPORARY = ".tmp-"
-WRITING = "while writing "
-"""How the note of ``writing`` begins."""
 
 
 def plain(value: Any) -> Any:
@@ -131,16 +129,6 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
             raise
         if durable:
             _sync(path.parent)
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Note on an exception what was being written: libraries that write weights do not name their files."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"{WRITING}{path}")
-        raise
 
 
 @contextlib.contextmanager

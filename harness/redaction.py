@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 
 HIDDEN = "[hidden]"
 _SHORTEST = 6
@@ -54,7 +55,7 @@ def redacted(text: str, environment: Mapping[str, str] | None = None) -> str:
         environment: Variables whose values are looked for; None: this process's.
     """
     variables = os.environ if environment is None else environment
-    known = {value.strip() for name, value in variables.items() if _SECRET_NAME.search(name)}
+    known = {variables[name].strip() for name in variables if _says_secret(name)}
     forms = {form for value in known if len(value) >= _SHORTEST for form in _forms(value)}
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
@@ -63,6 +64,11 @@ def redacted(text: str, environment: Mapping[str, str] | None = None) -> str:
     text = _AFTER_SCHEME.sub(_without_user, text)
     text = _ASSIGNED.sub(_without_value, text)
     return _TOKEN.sub(rf"\g<name>{HIDDEN}", text)
+
+
+@cache
+def _says_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None  # asked for every cell of a page
 
 
 def redacted_setting(name: str, value: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cl_bench.harness.files import writing
+from cl_bench.harness.errors import writing
 from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.fingerprint import tokenizer_fingerprint, weights_fingerprint

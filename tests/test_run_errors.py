@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import save_file
 
 from cl_bench.harness.cli_errors import of_the_system
-from cl_bench.harness.errors import ClBenchError
-from cl_bench.harness.files import append_line, write_bytes, writing
+from cl_bench.harness.errors import ClBenchError, writing
+from cl_bench.harness.files import append_line, write_bytes
 from cl_bench.harness.run_errors import out_of_memory, run_error
 from tests.compare.small_runs import spec_of
 

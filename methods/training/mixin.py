@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from cl_bench.harness.errors import DivergedError, blaming
-from cl_bench.harness.files import writing
+from cl_bench.harness.errors import DivergedError, blaming, writing
 from cl_bench.harness.models.precision import autocast_dtype
 from cl_bench.harness.state_file import load_state, save_state
 from cl_bench.methods.base import Context, Method, Stage, Student
