@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from cl_bench.harness.errors import StoreError, UsageError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import MANIFEST, attempt_of, read_spec, run_path
-from cl_bench.harness.spec import Execution, RunSpec
+from cl_bench.harness.spec import ComponentSpec, Execution, RunSpec, SuiteSpec, TaskSpec
 from cl_bench.harness.store import Store
 
 
@@ -110,7 +110,7 @@ _RESTORED = (
 def _refuse_plug_ins(directory: Path, recorded: Any, needed: Collection[str]) -> None:
     """Refuse a run that needs plug-ins where no option names their folders."""
     spec, registry = read_spec(directory), Registry()
-    parts = {
+    parts: dict[str, Sequence[ComponentSpec | TaskSpec | SuiteSpec]] = {
         "methods": [spec.method] if spec.method is not None else [],
         "modifiers": spec.modifiers,
         "tasks": spec.tasks,
