@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cl_bench.harness.errors import ClBenchError, UsageError
-from cl_bench.harness.plugins import Source, foreign_code, kind_by_content, load_module, words_of
+from cl_bench.harness.errors import ClBenchError, UsageError, words_of
+from cl_bench.harness.plugins import Source, foreign_code, kind_by_content, load_module
 from cl_bench.tasks.loader import load_task
 from cl_bench.tasks.sources.base import DataOptions
 from cl_bench.tasks.sources.needed import task_needs
