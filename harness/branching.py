@@ -61,7 +61,14 @@ def branched(spec: RunSpec, directory: Path, stage: str, note: Callable[[str], N
 def _branch(spec: RunSpec, view: RunView, number: int, row: str, weights: str) -> BranchSpec:
     carried = spec.method == view.spec.method and spec.modifiers == view.spec.modifiers
     return BranchSpec(
-        run=view.spec.digest(), method=method_label(view.spec), stage=number, row=row, weights=weights, carried=carried
+        run=view.spec.digest(),
+        method=method_label(view.spec),
+        seed=view.spec.seed,
+        settings=view.spec.seedless_digest(),
+        stage=number,
+        row=row,
+        weights=weights,
+        carried=carried,
     )
 
 

@@ -163,6 +163,8 @@ class BranchSpec(_Spec):
     Attributes:
         run: Digest of the other run's specification.
         method: What the other run is called.
+        seed: Its seed.
+        settings: Hash of its specification but the seed: branches of runs that differ in it are no seeds of one.
         stage: The last stage taken over, from 1.
         row: Its row.
         weights: Hash of its weights.
@@ -171,6 +173,8 @@ class BranchSpec(_Spec):
 
     run: str
     method: str
+    seed: int
+    settings: str
     stage: int = Field(ge=1)
     row: str
     weights: str
@@ -260,7 +264,19 @@ class RunSpec(_Spec):
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, in hex; its first eight digits end the run directory's name."""
-        return hashlib.sha256(canonical_json(self.hash_payload()).encode()).hexdigest()
+        return _digest(self.hash_payload())
+
+    def seedless_payload(self) -> dict[str, Any]:
+        """What seeds of one specification have in common; those of a branch may go on from seeds of one, too."""
+        payload = self.hash_payload()
+        del payload["seed"]
+        if self.branch is not None:
+            payload["branch"] = {name: payload["branch"][name] for name in ("method", "settings", "stage", "row")}
+        return payload
+
+    def seedless_digest(self) -> str:
+        """SHA-256 of ``seedless_payload``, in hex."""
+        return _digest(self.seedless_payload())
 
     def to_yaml(self) -> str:
         """The spec as YAML; ``from_yaml`` gives an equal spec back."""
@@ -337,3 +353,7 @@ def data_options(data: DataSpec, execution: Execution) -> DataOptions:
 def canonical_json(content: Any) -> str:
     """JSON with sorted keys and no spaces; equal content gives equal text. NaN and infinity are refused."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _digest(payload: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(payload).encode()).hexdigest()

@@ -76,6 +76,18 @@ def provenance(spec: RunSpec) -> str:
     return ", ".join(parts)
 
 
+def origin(spec: RunSpec) -> list[str]:
+    """Of a branched run one sentence, which says whose stages it begins with; else nothing."""
+    branch = spec.branch
+    if branch is None:
+        return []
+    state = "and its method's state" if branch.carried else "and the method begins anew"
+    return [
+        f"goes on from stage {branch.row} of {branch.method}, seed {branch.seed} (run {branch.run[:8]}): "
+        f"rows up to it are that run's, {state}"
+    ]
+
+
 def _prompts(spec: RunSpec) -> list[str]:
     """What makes this run's prompts others than the tasks' own, and which form of the data answers refer to."""
     evaluation, found = spec.evaluation, []

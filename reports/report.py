@@ -139,6 +139,7 @@ def _provenance(view: RunView) -> list[str]:
     facts = [
         f"spec `{spec.digest()}` (spec.yaml)",
         f"student {spec.model.name} `{spec.model.fingerprint[:16]}`",
+        *content.origin(spec),
         *([f"aligner {spec.aligner.name} `{spec.aligner.fingerprint[:16]}`"] if spec.aligner is not None else []),
         f"precision: training {spec.precision.training}, generation {spec.precision.generation}",
     ]

@@ -71,7 +71,7 @@ def _check_same_spec(views: Sequence[RunView]) -> None:
     seeds = [view.spec.seed for view in views]
     if len(set(seeds)) < len(seeds):
         raise NotComparableError("a seed comes twice", f"seeds: {', '.join(map(str, seeds))}", "give each run once")
-    payloads = [{**view.spec.hash_payload(), "seed": None} for view in views]
+    payloads = [view.spec.seedless_payload() for view in views]
     for view, payload in zip(views, payloads, strict=True):
         differing = [name for name in payload if payload[name] != payloads[0][name]]
         if differing:

@@ -84,7 +84,7 @@ def seeds_grid(summary: SeedSummary) -> Grid:
 def _footer(view: RunView) -> list[str]:
     lines = [f"! {sentence}" for sentence in content.warnings(view)]
     lines += [f"Cost: {content.cost_sentence(view)}"] if view.manifest else []
-    return [*lines, content.provenance(view.spec), *_lab(view)]
+    return [*lines, content.provenance(view.spec), *content.origin(view.spec), *_lab(view)]
 
 
 def _lab(view: RunView) -> list[str]:

@@ -67,7 +67,9 @@ CHANGES: dict[str, Any] = {
     "seed": 1,
     "limit": 4,
     "eval_every": 10,
-    "branch": BranchSpec(run="77", method="sft", stage=1, row="chemistry", weights="88", carried=False),
+    "branch": BranchSpec(
+        run="77", method="sft", seed=0, settings="99", stage=1, row="chemistry", weights="88", carried=False
+    ),
 }
 
 

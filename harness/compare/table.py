@@ -167,14 +167,9 @@ def _model(view: RunView) -> dict[str, Any]:
 
 
 def _settings(view: RunView) -> dict[str, Any]:
-    """What makes a row of a panel: the whole spec but the seed, and but sequence and model, which the panel fixes.
-
-    Branches of several runs are one row: each seed goes on from a run of its own.
-    """
-    payload = view.spec.hash_payload()
-    if view.spec.branch is not None:
-        payload["branch"] = {name: payload["branch"][name] for name in ("method", "stage", "row", "carried")}
-    return {name: value for name, value in payload.items() if name not in ("seed", "sequence", "model")}
+    """What makes a row of a panel: the whole spec but the seed, and but sequence and model, which the panel fixes."""
+    payload = view.spec.seedless_payload()
+    return {name: value for name, value in payload.items() if name not in ("sequence", "model")}
 
 
 def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,10 +32,20 @@ def shifted(by: float) -> Values:
     return {**VALUES, "biology": ((last[0] or 0) + by, *last[1:])}
 
 
+def branch_of(weights: str, settings: str = "77") -> dict[str, Any]:
+    names = {"run": weights * 32, "method": "dft", "seed": 0, "settings": settings * 32, "carried": False}
+    return {**names, "stage": 1, "row": "chemistry", "weights": weights * 32}
+
+
+def test_branches_of_runs_with_other_settings_are_rows_of_their_own(tmp_path: Path) -> None:
+    for settings in ("77", "88"):
+        make_run(tmp_path, branch=branch_of("aa", settings))
+    assert sorted(rows_of(tmp_path)) == [f"sft-after-dft-chemistry (settings={two * 4}...)" for two in ("77", "88")]
+
+
 def test_branches_of_several_seeds_are_one_row_which_says_where_they_share_stages(tmp_path: Path) -> None:
     for seed, weights in ((0, "aa"), (1, "bb"), (2, "bb")):
-        branch = {"run": weights * 32, "method": "dft", "stage": 1, "row": "chemistry", "weights": weights * 32}
-        make_run(tmp_path, seed=seed, branch=branch | {"carried": False})
+        make_run(tmp_path, seed=seed, branch=branch_of(weights))
     (row,) = rows_of(tmp_path).values()
     assert row.label == "sft-after-dft-chemistry" and row.seeds == (0, 1, 2)
     assert row.shared_start == "chemistry"

@@ -53,6 +53,9 @@ def test_another_method_goes_on_without_repeating(first: Path, cli: Cli, tmp_pat
     assert early <= same
     assert not any(name.endswith("model.safetensors") for name in same - early)
     assert cli("validate", "run", str(branch), cwd=tmp_path).returncode == 0
+    shown = cli("show", str(branch), cwd=tmp_path).stdout
+    for text in (shown, (branch / "report.md").read_text()):
+        assert f"goes on from stage biology of sft, seed 0 (run {first.name[-8:]})" in " ".join(text.split())
     (branch / "report.md").unlink()
     assert cli("resume", str(branch), cwd=tmp_path).returncode == 0 and (branch / "report.md").is_file()
     assert cli("compare", str(branch), str(first), cwd=tmp_path).returncode == 0

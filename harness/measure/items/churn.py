@@ -94,11 +94,10 @@ def mean_churn(views: Sequence[RunView], row: str, readers: Sequence[Reader]) ->
 
 def check_seeds(first: RunView, second: RunView) -> None:
     """Refuse runs that are not two seeds of one specification. Raises ``NotComparableError`` with the fields."""
-    one, other = first.spec.hash_payload(), second.spec.hash_payload()
-    differing = [name for name in one if one[name] != other[name]]
-    if differing == ["seed"]:
+    one, other = first.spec.seedless_payload(), second.spec.seedless_payload()
+    named = ", ".join(name for name in one if one[name] != other.get(name))
+    if not named and first.spec.seed != second.spec.seed:
         return
-    named = ", ".join(name for name in differing if name != "seed")
     raise NotComparableError(
         f"{second.directory} is no other seed of {first.directory}",
         f"they differ in {named}" if named else f"both have seed {first.spec.seed}",
