@@ -7,16 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cl_bench.harness.errors import StoreError, UsageError
-from cl_bench.harness.files import flush_tree, plain, temporary_name
+from cl_bench.harness.files import canonical_json, flush_tree, plain, temporary_name
 from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.models.fingerprint import weights_fingerprint
 from cl_bench.harness.planned_stages import planned_stages
+from cl_bench.harness.request import Request, request_of
+from cl_bench.harness.resolve import differences
 from cl_bench.harness.run_directory import (
     CHECKPOINT,
     DONE,
     RunView,
     load_run,
     method_label,
+    read_spec,
     stage_folder,
     stage_weights,
     weights_dropped,
@@ -27,6 +30,8 @@ from cl_bench.harness.store import Store
 _SHARED = ("results_version", "lab_version", "data", "tasks", "suite", "evaluation", "model", "evaluation_batch_size",
            "limit", "eval_every")  # fmt: skip
 """Fields that both runs share, or the rows taken over would not be rows of the new run."""
+_LONGEST = 24
+"""Characters of a value that a message shows."""
 
 
 def branched(spec: RunSpec, directory: Path, stage: str, note: Callable[[str], None]) -> RunSpec:
@@ -81,19 +86,41 @@ def _number(stage: str, stages: list[str], directory: Path) -> int:
     raise UsageError(f"--from-stage {stage}: {directory} has no such stage", hint=f"one of {known}" if known else "")
 
 
+def continued(request: Request, directory: Path) -> Request:
+    """What is asked for, with the values of the run to go on from where it says nothing.
+
+    A request that names a method has modifiers of its own alone.
+
+    Args:
+        request: What the user said.
+        directory: Run directory of the other run.
+
+    Raises:
+        StoreError: It is no run directory, or damaged.
+    """
+    before = request_of(read_spec(directory))
+    if request.method is not None:
+        settings = {group: values for group, values in before.settings.items() if group != "modifier"}
+        before = before.model_copy(update={"joint_with": None, "modifiers": None, "settings": settings})
+    return request.over(before)
+
+
 def _check_shared(spec: RunSpec, other: RunSpec, number: int) -> None:
-    one, two = spec.hash_payload(), other.hash_payload()
-    differing = [name for name in _SHARED if one[name] != two[name]]
+    if spec.bound is not None:
+        why = "base trains nothing" if spec.bound == "base" else "joint trains on all tasks in one stage"
+        raise UsageError(f"--from: the bound {spec.bound} cannot go on from a stage", why, "name a method")
     ours, theirs = (plain(planned_stages(found)[:number]) for found in (spec, other))
-    if ours != theirs:
-        differing.append(f"the first {number} stages")
-    if one["precision"]["generation"] != two["precision"]["generation"]:
-        differing.append("precision.generation")
+    differing = [] if ours == theirs else [f"the first {number} stages"]
+    for name, values in differences(spec, other).items():
+        if name.partition(".")[0] in _SHARED or name == "precision.generation":
+            texts = [canonical_json(value) for value in values]
+            shown = all(len(text) <= _LONGEST for text in texts)
+            differing.append(f"{name} ({texts[0]} here, {texts[1]} there)" if shown else name)
     if differing:
         raise UsageError(
             "the new run cannot go on from the other one",
             f"they differ in {', '.join(differing)}",
-            "give the same sequence, model, data, suite, evaluation and limit",
+            "leave these out: what is not given is as it was in that run",
         )
     if len(planned_stages(spec)) <= number:
         raise UsageError("no stage is left to train after the one that --from-stage names")

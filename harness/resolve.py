@@ -110,9 +110,9 @@ def resolve(request: Request, execution: Execution, registry: Registry, note: No
     return [first.model_copy(update={"seed": seed}) for seed in request.seeds or (0,)]
 
 
-def differences(one: RunSpec, other: RunSpec) -> list[str]:
-    """Dotted names of the fields in which two specifications differ, hashed fields only."""
-    return sorted(_differing(one.hash_payload(), other.hash_payload(), ""))
+def differences(one: RunSpec, other: RunSpec) -> dict[str, tuple[Any, Any]]:
+    """Dotted names of the fields in which two specifications differ, hashed fields only, with their values."""
+    return dict(sorted(_differing(one.hash_payload(), other.hash_payload(), "")))
 
 
 def changes(spec: RunSpec, execution: Execution, registry: Registry) -> list[str]:
@@ -137,7 +137,7 @@ def changes(spec: RunSpec, execution: Execution, registry: Registry) -> list[str
             "suite": spec.suite and resolved_suite(spec.suite.name, spec.suite.tier, registry, spec.data, execution),
         }
     )
-    return differences(spec, now)
+    return list(differences(spec, now))
 
 
 def _identified(kind: str, component: ComponentSpec, registry: Registry) -> ComponentSpec:
@@ -333,8 +333,9 @@ def _lab_version(data: DataSpec, model: ModelSpec) -> int | None:
     return int(LAB_VERSION)
 
 
-def _differing(one: Any, other: Any, place: str) -> list[str]:
+def _differing(one: Any, other: Any, place: str) -> list[tuple[str, tuple[Any, Any]]]:
     if isinstance(one, dict) and isinstance(other, dict):
         keys = dict.fromkeys([*one, *other])
-        return [name for key in keys for name in _differing(one.get(key), other.get(key), f"{place}.{key}".lstrip("."))]
-    return [] if one == other else [place]
+        names = {key: f"{place}.{key}".lstrip(".") for key in keys}
+        return [found for key in keys for found in _differing(one.get(key), other.get(key), names[key])]
+    return [] if one == other else [(place, (one, other))]

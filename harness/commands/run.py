@@ -86,7 +86,7 @@ def run_command(options: RunOptions) -> int:
         raise UsageError("--write-recipe goes with --tune")
     prepare_libraries(options.execution)
     check_device(options.execution.device)
-    request = options.request.over(read_request(options.file)) if options.file else options.request
+    request = _request(options)
     # Libraries print; stdout is for data alone.
     with talking_on_stderr(), make_progress(options.execution.progress) as progress:
         registry = Registry(options.execution.include_paths)
@@ -100,6 +100,17 @@ def run_command(options: RunOptions) -> int:
             _save(specs, options.save_spec)
         outcomes = run_all(specs, options.execution, registry, progress, options.fresh)
     return report(outcomes, options.json, tuned)
+
+
+def _request(options: RunOptions) -> Request:
+    """What was asked for on the command line, over a file, or over the run that this one goes on from."""
+    if options.file is not None:
+        return options.request.over(read_request(options.file))
+    if options.execution.branch_from is None:
+        return options.request
+    from cl_bench.harness.branching import continued
+
+    return continued(options.request, options.execution.branch_from)
 
 
 def resolve_noted(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cl_bench.harness.branching import continued
 from cl_bench.harness.errors import UsageError
 from cl_bench.harness.models.by_name import settled_precision
 from cl_bench.harness.models.safetensors_header import stored_parameters
@@ -21,6 +22,7 @@ from cl_bench.harness.profile_files import (
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import Request, read_request, request_of
 from cl_bench.harness.resolve import changes, differences, resolve
+from cl_bench.harness.run_directory import run_path
 from cl_bench.harness.spec import Execution, RunSpec
 from cl_bench.methods.base import Need
 from cl_bench.tasks.lab.conditioning import TRAINED
@@ -147,7 +149,7 @@ def test_seeds_differ_in_the_seed_alone(tiny: Path) -> None:
     )
     one, two = resolve(request, Execution(), Registry(), lambda message: None)
     assert (one.seed, two.seed) == (3, 5)
-    assert differences(one, two) == ["seed"]
+    assert differences(one, two) == {"seed": (3, 5)}
 
 
 @pytest.mark.parametrize("method", ["base", "sft", "joint", "synthself", "sdft"])
@@ -166,7 +168,7 @@ def test_a_saved_specification_resolves_to_itself(method: str, tiny: Path, large
     path = tmp_path / "spec.yaml"
     path.write_text(spec.to_yaml(), encoding="utf-8")
     (again,) = resolve(read_request(path), Execution(), Registry(), lambda message: None)
-    assert differences(spec, again) == []
+    assert differences(spec, again) == {}
     assert again == spec
 
 
@@ -174,7 +176,26 @@ def test_options_change_a_saved_specification(tiny: Path) -> None:
     spec = resolved(model=str(tiny), limit=5)
     changed = Request(seeds=(1,), settings={"method": {"epochs": 3}}).over(request_of(spec))
     (again,) = resolve(changed, Execution(), Registry(), lambda message: None)
-    assert differences(spec, again) == ["method.settings.epochs", "seed"]
+    assert list(differences(spec, again)) == ["method.settings.epochs", "seed"]
+
+
+def test_a_branch_asks_for_what_the_run_before_it_had(tiny: Path, tmp_path: Path) -> None:
+    given = {"method": {"epochs": 3}, "modifier": {"replay": {"share": 0.25}}, "evaluation": {"rows": 5}}
+    spec = resolved(model=str(tiny), modifiers=("replay",), limit=5, seeds=(7,), settings=given)
+    before = run_path(tmp_path, spec)
+    before.mkdir(parents=True)
+    (before / "spec.yaml").write_text(spec.to_yaml(), encoding="utf-8")
+
+    def continuing(**said: Any) -> list[str]:
+        (again,) = resolve(continued(Request(**said), before), Execution(), Registry(), lambda message: None)
+        return list(differences(spec, again))
+
+    assert continuing() == []
+    assert continuing(settings={"method": {"epochs": 4}}) == ["method.settings.epochs"]
+    assert continuing(method="sft") == ["modifiers"], "a method that is named brings its own modifiers"
+    changed = continuing(method="dft", modifiers=("replay",))
+    assert {name.partition(".")[0] for name in changed} == {"method", "modifiers"}
+    assert "method.name" in changed
 
 
 def test_changes_are_named(tiny: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_same_method_goes_on_as_if_nothing_had_been_between(first: Path, cli
 
 
 def test_another_method_goes_on_without_repeating(first: Path, cli: Cli, tmp_path: Path) -> None:
-    command = [*OTHER, "--from", str(first), "--from-stage", "biology"]
+    command = ["run", "--method", "dft", "--from", str(first), "--from-stage", "biology", "--threads", "1"]
     done = cli(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     branch = only_run(tmp_path / "runs")
@@ -94,7 +94,9 @@ def test_a_branch_that_keeps_few_weights_goes_on_after_its_first_own_stage(
         (["--from-stage", "7"], "has no such stage"),
         (["--from-stage", "4"], "no stage is left"),
         (["--from-stage", "1", "--model", "lab-m"], "they differ in model"),
-        (["--from-stage", "1", "--limit", "4"], "limit"),
+        (["--from-stage", "1", "--limit", "4"], "limit (4 here, 8 there)"),
+        (["--from-stage", "1", "--method", "base"], "base trains nothing"),
+        (["--from-stage", "1", "--method", "joint"], "joint trains on all tasks in one stage"),
         (["--from-stage", "1", "--order", "reversed"], "the first 1 stages"),
         ([], "go together"),
     ],
