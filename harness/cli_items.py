@@ -28,10 +28,11 @@ def show(
         str,
         typer.Argument(
             metavar="KIND|RUN_DIR",
-            help="method, modifier, task, sequence, suite, model, profile, recipe or run; or a run directory itself.",
+            help="method, modifier, task, sequence, suite, model, profile, recipe or run; or a run directory itself, "
+            "or a folder of runs.",
         ),
     ],
-    name: Annotated[str | None, typer.Argument(help="Its name, or a run directory.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Its name, or a run directory, or a folder of runs.")] = None,
     items: Annotated[
         bool, typer.Option("--items", help="Of a run: what became of each item between two rows.")
     ] = False,
@@ -91,12 +92,13 @@ def recover(
 
 
 def _show(kind: str, name: str | None, include_paths: list[Path], json: bool) -> int:
-    from cl_bench.harness.commands.show import show_command
-    from cl_bench.harness.run_directory import SPEC
+    from cl_bench.harness.commands.show import KINDS, show_command
+    from cl_bench.harness.run_directory import runs_below
 
-    if name is None and (Path(kind) / SPEC).is_file():
-        return show_command("run", kind, include_paths, json)
     if name is None:
+        # A folder may be called as a kind is: runs, methods.
+        if Path(kind).is_dir() and (kind.removesuffix("s") not in KINDS or any(runs_below(Path(kind)))):
+            return show_command("run", kind, include_paths, json)
         raise UsageError(f"show {kind}: which one?", hint=f"cl-bench show {kind} NAME, or cl-bench show RUN_DIR")
     return show_command(kind, name, include_paths, json)
 

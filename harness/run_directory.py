@@ -61,6 +61,15 @@ def run_path(output: Path, spec: RunSpec, attempt: int = 1) -> Path:
     return output / slug(spec.sequence.name) / slug(method_label(spec)) / leaf
 
 
+def runs_below(path: Path) -> Iterator[Path]:
+    """The run that a path is or lies in; else the runs below it, sorted."""
+    around = [folder for folder in (path, *path.absolute().parents) if (folder / SPEC).is_file()]
+    if around:
+        yield around[0]
+    elif path.is_dir():
+        yield from (spec.parent for spec in sorted(path.rglob(SPEC)))
+
+
 def attempt_of(directory: Path) -> int:
     """Which of several runs of the same spec a directory holds, by its name."""
     found = re.search(rf"-{_AGAIN}(\d+)-[0-9a-f]{{8}}$", directory.name)

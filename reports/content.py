@@ -229,9 +229,14 @@ def rejected_sentences(view: RunView) -> list[str]:
     ]
 
 
+def planned_rows(spec: RunSpec) -> list[str]:
+    """Rows of a run that has ended."""
+    return [BASE_ROW, *learned_columns(spec)]
+
+
 def standing(view: RunView) -> str:
     """How far a run that is not done has come, where it stands, why, and how to go on."""
-    status, rows = view.status, [BASE_ROW, *learned_columns(view.spec)]
+    status, rows = view.status, planned_rows(view.spec)
     state = status.get("state", "not started")
     place = "/".join(str(status[name]) for name in ("stage", "phase") if status.get(name))
     text = "unfinished: still running" if state == "running" else str(state)

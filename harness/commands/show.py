@@ -8,12 +8,14 @@ from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
 from cl_bench.harness.commands.list import bound_row, summary
+from cl_bench.harness.commands.show_runs import show_runs_command
 from cl_bench.harness.errors import UnknownNameError
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import BOUNDS
+from cl_bench.harness.run_directory import SPEC
 from cl_bench.harness.yaml_files import parse_yaml, read_mapping
 
-_KINDS = ("method", "modifier", "task", "sequence", "suite", "model", "profile", "recipe", "run")
+KINDS = ("method", "modifier", "task", "sequence", "suite", "model", "profile", "recipe", "run")
 
 
 def show_command(kind: str, name: str, include_paths: Sequence[Path], json: bool) -> int:
@@ -24,8 +26,8 @@ def show_command(kind: str, name: str, include_paths: Sequence[Path], json: bool
         StoreError: A directory that is not a run.
     """
     kind = kind.removesuffix("s")
-    if kind not in _KINDS:
-        raise UnknownNameError("kind", kind, _KINDS)
+    if kind not in KINDS:
+        raise UnknownNameError("kind", kind, KINDS)
     if kind == "run":
         return _show_run(Path(name), json)
     if kind == "model":
@@ -153,6 +155,8 @@ def _show_model(name: str, json: bool) -> int:
 
 
 def _show_run(directory: Path, json: bool) -> int:
+    if directory.is_dir() and not (directory / SPEC).is_file():
+        return show_runs_command(directory, json)
     if json:
         from cl_bench.harness.compare.whole import load_whole
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError, UsageError
-from cl_bench.harness.run_directory import ENDED, SPEC, RunView
+from cl_bench.harness.run_directory import ENDED, SPEC, RunView, runs_below
 
 _THREADS = 4
 
@@ -74,7 +74,7 @@ def _runs_at(place: str) -> list[Path]:
             f"there is no {place or 'place without a name'}",
             hint="a run directory, a folder of runs, or a pattern such as 'runs/*/*/*'",
         )
-    runs = [run for path in paths for run in _runs_below(path)]
+    runs = [run for path in paths for run in runs_below(path)]
     if not runs:
         raise NotARunError(f"no run at {place}", f"neither it nor a folder below it has a {SPEC}", "see cl-bench run")
     return runs
@@ -88,15 +88,6 @@ def _paths(place: str) -> list[Path]:
         return [Path(match) for match in sorted(glob.glob(place, recursive=True))]
     except OSError:  # no file system has such a name
         return []
-
-
-def _runs_below(path: Path) -> Iterator[Path]:
-    """The run that a path is or lies in; else the runs below it."""
-    around = [folder for folder in (path, *path.absolute().parents) if (folder / SPEC).is_file()]
-    if around:
-        yield around[0]
-    elif path.is_dir():
-        yield from (spec.parent for spec in sorted(path.rglob(SPEC)))
 
 
 def _shown(directory: Path) -> Path:

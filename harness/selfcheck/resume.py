@@ -113,8 +113,8 @@ def check_resume(
     if ended.error:
         check.problem = f"the uninterrupted run failed: {ended.error}"
         return check
-    progress.phase(f"{label}: killed", plan.kills)
     work = _Killing(check, spec, execution, folder, plan, ended, progress, between)
+    progress.phase(f"{label}: killed", work.at_least())
     while not check.problem and work.wanted():
         work.one_run(run_path(whole.output, spec))
         if work.in_vain == _WITHOUT_KILL and not check.problem:
@@ -143,10 +143,20 @@ class _Killing:
         self._log = folder / "kills.jsonl"
         self.in_vain = 0
 
+    def at_least(self) -> int:
+        """Kills that the plan comes to where each of them falls into what is still wanted."""
+        each = {activity: self._plan.each for activity in self._there()}
+        if "training" in each:
+            each["training"] = max(each["training"], self._plan.later)
+        return max(self._plan.kills, sum(each.values()))
+
+    def _there(self) -> list[Activity]:
+        return [activity for activity in ACTIVITIES if self._moments.get(activity)]
+
     def wanted(self) -> list[tuple[Activity, int]]:
         """Activities that still need kills, with the first stage that counts; all where only the sum is short."""
         done, found = self._check.by_activity(), list[tuple[Activity, int]]()
-        there = [activity for activity in ACTIVITIES if self._moments.get(activity)]
+        there = self._there()
         if self._check.in_later_steps() < self._plan.later:
             found.append(("training", 2))
         found += [(activity, 0) for activity in there if done.get(activity, 0) < self._plan.each]
