@@ -6,12 +6,15 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
+from functools import cache, partial
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from cl_bench.harness.cli_cache import cache_app
 from cl_bench.harness.cli_compare import compare, report
@@ -294,7 +297,14 @@ def exit_code_of(arguments: Sequence[str]) -> int:
     """Run one command line in this process; prints what it prints and returns its exit code."""
     given = list(arguments)
     with redirect_stdout(VisibleStream(sys.stdout)) if sys.stdout is not None else nullcontext():  # type: ignore[type-var]
-        return exit_code(lambda: app(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given)
+        call = partial(_parser().main, args=given, prog_name="cl-bench", standalone_mode=False)
+        return exit_code(call, "--json" in given)
+
+
+@cache
+def _parser() -> TyperGroup:
+    """All commands with their options; made once, for it reads every signature."""
+    return get_group(app)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
