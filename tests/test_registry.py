@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -168,7 +167,7 @@ def test_the_folder_of_an_installed_package_is_no_second_source(
     file = write(tmp_path / "a_package" / "mine.py", METHOD.format(name="mine"))
     write(tmp_path / "a_package" / "__init__.py", "")
     point = EntryPoint("mine", "a_package.mine:Mine", "cl_bench.methods")
-    monkeypatch.setattr(registry_module, "entry_points", lambda group: [point] if group == point.group else [])
+    monkeypatch.setattr(registry_module, "entry_points", lambda: EntryPoints([point]))
     monkeypatch.syspath_prepend(str(tmp_path))
     assert Registry([file.parent]).source("methods", "mine").entry_point == point
     other = write(tmp_path / "elsewhere" / "mine.py", METHOD.format(name="mine") + "# another\n")
@@ -177,18 +176,14 @@ def test_the_folder_of_an_installed_package_is_no_second_source(
 
 
 def test_entry_points_are_found_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = {
-        "cl_bench.methods": [
+    points = EntryPoints(
+        [
             EntryPoint("from-elsewhere", "cl_bench.methods.sft:SFT", "cl_bench.methods"),
             EntryPoint("not-a-method", "json:dumps", "cl_bench.methods"),
             EntryPoint("gone", "no_such_module_anywhere:X", "cl_bench.methods"),
         ]
-    }
-
-    def entry_points(group: str) -> list[Any]:
-        return points.get(group, [])
-
-    monkeypatch.setattr(registry_module, "entry_points", entry_points)
+    )
+    monkeypatch.setattr(registry_module, "entry_points", lambda: points)
     registry = Registry()
     assert registry.method_class("from-elsewhere").name == "sft"
     with pytest.raises(UsageError, match="not a Method class"):
