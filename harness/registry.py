@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterator, Sequence
-from importlib.metadata import EntryPoints, entry_points
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class Registry:
         self._classes: dict[tuple[str, str], Any] = {}
         installed = entry_points()
         for kind in KINDS:
-            for name, source in self._find(kind, installed):
+            for name, source in self._find(kind, installed.select(group=f"cl_bench.{kind}")):
                 self._add(kind, name, source)
 
     def names(self, kind: str) -> list[str]:
@@ -183,14 +183,14 @@ class Registry:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         return f"{_release(source)}+{digest}"
 
-    def _find(self, kind: str, installed: EntryPoints) -> Iterator[tuple[str, Source]]:
+    def _find(self, kind: str, points: Iterable[EntryPoint]) -> Iterator[tuple[str, Source]]:
         folder, ending = _BUILT_IN[kind]
         for path in _files(_PACKAGE_ROOT / folder, ending):
             if ending == ".py" and kind_by_content(path) != kind:
                 continue
             module = f"cl_bench.{folder.replace('/', '.')}.{path.stem}" if ending == ".py" else None
             yield name_of(path), Source("built in", path, module)
-        for point in installed.select(group=f"cl_bench.{kind}"):
+        for point in points:
             yield point.name, Source(point.dist.name if point.dist else point.value, entry_point=point)
         for included in self.include_paths:
             for path in _included_files(included, kind, ending):

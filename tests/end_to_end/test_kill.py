@@ -31,9 +31,10 @@ def stop_inside_stage_two(process: subprocess.Popen[str], output: Path, how: sig
 
 def test_kill_in_stage_two_and_resume(cli: Cli, background: Start, tmp_path: Path) -> None:
     """One method as a user would have it killed; ``tests/selfcheck`` kills others at many more points."""
-    command = ["run", "--method", "grpo", "--sequence", "science", *SMALL, "--set", "method.epochs=4"]
+    command = ["run", "--method", "grpo", "--sequence", "science", *SMALL, "--limit", "8", "--suite", "none"]
     # Small batches end with single rows, whose kernels are the ones that round by the memory they find.
     command += ["--set", "method.batch_size=4", "--set", "method.updates=2", "--set", "method.samples=4"]
+    command += ["--set", "method.epochs=4"]
     whole = cli(*command, "--output", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     process = background(*command, *EVERY_STEP, "--output", "killed", cwd=tmp_path)
@@ -47,7 +48,8 @@ def test_kill_in_stage_two_and_resume(cli: Cli, background: Start, tmp_path: Pat
 
 
 def test_interrupt_keeps_finished_stages(cli: Cli, background: Start, tmp_path: Path) -> None:
-    command = ["run", "--method", "sft", "--sequence", "science", *SMALL, "--set", "method.epochs=4", *EVERY_STEP]
+    command = ["run", "--method", "sft", "--sequence", "science", *SMALL, "--suite", "none", *EVERY_STEP]
+    command += ["--set", "method.epochs=4"]
     process = background(*command, cwd=tmp_path)
     stop_inside_stage_two(process, tmp_path / "runs", signal.SIGINT)
     assert process.returncode == 130
