@@ -13,11 +13,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from cl_bench.harness import manifest
 from cl_bench.harness.errors import ClBenchError, NotARunError
 from cl_bench.harness.measure.shift.panel import ShiftMeter
 from cl_bench.harness.run_directory import load_run
@@ -78,7 +80,7 @@ def writes() -> Writes:
 
 @pytest.fixture(scope="module")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubRun]:
-    """The run; figures are drawn and shifts measured once, because every one of the many runs would do it again."""
+    """The run; what every one of the many runs would do again is done once: figures, shifts, asking for versions."""
     measured: dict[int, dict[str, Any]] = {}
     measure = ShiftMeter.measure
 
@@ -91,6 +93,7 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubRun]:
         patch.setenv("CL_BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(plots, "heatmap", lambda _: b"\x89PNG" + bytes(200))
         patch.setattr(ShiftMeter, "measure", once)
+        patch.setattr(manifest, "environment", cache(manifest.environment))
         stub = StubRun(tmp_path_factory.mktemp("stub"))
         stub.run(tmp_path_factory.mktemp("first"))
         yield stub
