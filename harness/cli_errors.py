@@ -7,6 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.errors import (
@@ -68,12 +69,25 @@ def of_the_system(error: Exception) -> ClBenchError | None:
         if error.errno not in _NOT_OURS:
             return None
         where = error.filename if error.filename is not None else "a file"
-        return ClBenchError(f"cannot read or write {where}", error.strerror or str(error), hint)
+        why = error.strerror or str(error)
+        return ClBenchError(f"cannot read or write {where}", _with_room(why, error.errno, error.filename), hint)
     # The libraries that write weights have exceptions of their own, with the system's error in the text.
     code = re.search(r"\(os error (\d+)\)", str(error))
     if (code and int(code[1]) in _NOT_OURS) or _TORCH_CANNOT_WRITE.search(str(error)):
-        return ClBenchError(f"cannot write {written(error) or 'weights'}", str(error).splitlines()[0], hint)
+        number, where = int(code[1]) if code else errno.ENOSPC, written(error)
+        why = _with_room(str(error).splitlines()[0], number, where)
+        return ClBenchError(f"cannot write {where or 'weights'}", why, hint)
     return None
+
+
+def _with_room(why: str, number: int | None, place: Any) -> str:
+    """The reason, of a full disk with what it has left: a quota may be used up where it has much."""
+    from cl_bench.harness.sizes import room_left
+
+    if number not in (errno.ENOSPC, errno.EDQUOT) or not isinstance(place, str | Path) or not place:
+        return why
+    room = room_left(Path(place))
+    return f"{why}; {room}" if room else why
 
 
 def _fail(error: ClBenchError, json: bool) -> int:

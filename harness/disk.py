@@ -8,6 +8,7 @@ from pathlib import Path
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.run_directory import ADAPTED, CHECKPOINT, DONE, MID, stage_folder
+from cl_bench.harness.sizes import size_text
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import Store
 
@@ -61,7 +62,7 @@ def check_room(directory: Path, needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if needed > free:
         raise StoreError(
-            f"the run's checkpoints need about {needed / 1e9:.1f} GB, {directory} has {free / 1e9:.1f} GB left",
+            f"the run's checkpoints need about {size_text(needed)}, {directory} has {size_text(free)} left",
             "weights in fp32, and within a stage the optimizer's state and a teacher besides",
             "free some space, choose another --output, or --keep-checkpoints last or none, or --checkpoint-every never",
         )

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -80,9 +80,17 @@ class ManifestRecorder:
             self._open[name] = time.monotonic() - before
         try:
             yield
-        finally:
-            with self._lock:
+        except BaseException:
+            with suppress(OSError, StoreError):  # what stopped the phase is to be reported, and not this
+                self._close(name)
+            raise
+        self._close(name)
+
+    def _close(self, name: str) -> None:
+        with self._lock:
+            try:
                 self._write()
+            finally:
                 self._open.pop(name, None)
 
     def beat(self) -> None:

@@ -9,19 +9,20 @@ from cl_bench.harness.errors import ClBenchError, UsageError
 from cl_bench.harness.spec import RunSpec
 
 
-def run_error(error: Exception, spec: RunSpec, begun: bool) -> Exception:
+def run_error(error: Exception, spec: RunSpec, begun: bool, resume: str) -> Exception:
     """The error to report for one that stopped a run; the error itself where it says enough or is a fault.
 
     Args:
         error: What was raised.
         spec: The run.
         begun: Whether the run has a finished row.
+        resume: The command that goes on with the run.
     """
     if out_of_memory(error):
         return ClBenchError(f"out of memory: {_first_line(error)}", _sizes(spec), _LESS_MEMORY)
     refused = of_the_system(error)
     if refused is not None:
-        return refused
+        return ClBenchError(refused.what, refused.why, f"free some space, or check the rights; then {resume}")
     if isinstance(error, UsageError) and begun:
         # Its exit code says that nothing was done.
         return ClBenchError(error.what, error.why, error.hint)

@@ -148,7 +148,8 @@ class _Run:
                 hint=self._resume(),
             ) from error
         except Exception as error:
-            found = run_error(error, self.spec, self.store.exists(f"{stage_folder(0, BASE_ROW)}/{DONE}"))
+            begun = self.store.exists(f"{stage_folder(0, BASE_ROW)}/{DONE}")
+            found = run_error(error, self.spec, begun, self._resume())
             self._ended("failed", reason=redacted(reason_of(found)))
             if found is error:
                 raise

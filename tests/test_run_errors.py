@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import resource
 import signal
 from collections.abc import Callable, Iterator
@@ -54,7 +56,7 @@ def system(number: int) -> None:
 def test_memory_that_runs_out_is_told_with_the_sizes_in_use(call: Callable[[], object]) -> None:
     error = raised(call)
     assert out_of_memory(error)
-    told = run_error(error, spec_of(), begun=True)
+    told = run_error(error, spec_of(), begun=True, resume="")
     assert isinstance(told, ClBenchError)
     assert told.what.startswith("out of memory") and "micro-batch" in told.why and "micro_batch_size" in told.hint
 
@@ -62,6 +64,15 @@ def test_memory_that_runs_out_is_told_with_the_sizes_in_use(call: Callable[[], o
 def test_other_faults_are_no_want_of_memory() -> None:
     for error in (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), OSError(errno.ENOSPC, "full"), KeyError()):
         assert not out_of_memory(error)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_is_full_is_told_with_what_it_has_left_and_how_to_go_on(number: int, tmp_path: Path) -> None:
+    error = OSError(number, os.strerror(number), str(tmp_path / "gone" / "rows.jsonl"))
+    told = run_error(error, spec_of(), begun=True, resume="cl-bench resume HERE")
+    assert isinstance(told, ClBenchError) and str(tmp_path / "gone" / "rows.jsonl") in told.what
+    assert re.fullmatch(rf"{os.strerror(number)}; [\d.]+ [kMG]?B of [\d.]+ [kMG]?B left", told.why)
+    assert told.hint.endswith("; then cl-bench resume HERE")
 
 
 @pytest.mark.parametrize("size", [64, 700, 100_000])

@@ -303,6 +303,21 @@ def test_a_killed_process_leaves_the_time_of_its_phases(store: Store) -> None:
     assert (session["state"], list(session["phase_seconds"])) == ("running", ["train"])
 
 
+def test_what_stops_a_phase_is_told_where_its_time_cannot_be_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = ManifestRecorder(store, Execution(device="cpu"))
+
+    def full(document: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "manifest.json")
+
+    monkeypatch.setattr(store, "write_manifest", full)
+    with pytest.raises(OSError, match="weights"), manifest.phase("train"):
+        raise OSError(errno.ENOSPC, "No space left on device", "weights")
+    with pytest.raises(OSError, match=r"manifest\.json"), manifest.phase("evaluate"):
+        pass
+
+
 def test_matrix_survives_the_disk(store: Store) -> None:
     matrix = Matrix([Column("chemistry", "sequence", 0.25, 10, "accuracy"), Column("gsm8k", "retention", 0, 5, "acc")])
     matrix.add_row("base")

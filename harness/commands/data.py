@@ -12,6 +12,7 @@ from cl_bench.harness.commands.execution import execution_of, prepare_libraries,
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, DataError, InterruptedRunError, UsageError
 from cl_bench.harness.progress import make_progress
 from cl_bench.harness.registry import Registry
+from cl_bench.harness.sizes import size_text
 from cl_bench.harness.spec import Execution
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _print_outcomes(outcomes: Sequence[Outcome]) -> None:
     for name, outcome in zip(table_titles([outcome.wanted for outcome in outcomes]), outcomes, strict=True):
         row = _row(outcome)
         rows = ", ".join(f"{name} {count:,}" for name, count in row["rows"].items())
-        size = _size(row["bytes"]) if row["bytes"] is not None else "-"
+        size = size_text(row["bytes"]) if row["bytes"] is not None else "-"
         lines.append((name, rows or "-", size, row["licence"] or "-", _revision(outcome), _state(row)))
     _print_table(
         ("data set", "rows", "size", "licence", "revision", "state"), lines, [outcome.detail for outcome in outcomes]
@@ -247,13 +248,6 @@ def _revision(outcome: Outcome) -> str:
     if wanted.revision is not None:
         return f"{wanted.revision[:12]} pinned"
     return f"{found.commit[:12]} of {found.fetched}" if found is not None and found.commit else "not pinned"
-
-
-def _size(count: int) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}"
-    return f"{count} B"
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], details: Sequence[str] = ()) -> None:

@@ -147,7 +147,7 @@ def test_broken_data_name_file_line_and_field(cli: Cli, tiny: Path, tmp_path: Pa
 
 
 def test_a_folder_that_is_no_run_is_refused(cli: Cli, tmp_path: Path) -> None:
-    for command in (["resume", "."], ["show", "run", "."], ["validate", "run", "."]):
+    for command in (["resume", "."], ["report", "."], ["validate", "run", "."]):
         done = cli(*command)
         assert done.code == 2
         assert "not a run directory" in done.err
