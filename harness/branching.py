@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from cl_bench.harness.errors import StoreError, UsageError
 from cl_bench.harness.files import canonical_json, flush_tree, plain, temporary_name
 from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.models.fingerprint import weights_fingerprint
 from cl_bench.harness.planned_stages import planned_stages
+from cl_bench.harness.profile_files import profile_names, recipe_names
 from cl_bench.harness.request import Request, request_of
 from cl_bench.harness.resolve import differences
 from cl_bench.harness.run_directory import (
@@ -49,6 +51,7 @@ def branched(spec: RunSpec, directory: Path, stage: str, note: Callable[[str], N
     """
     view = load_run(directory, weights=True)
     stages = [name for name, _ in planned_stages(view.spec)]
+    _check_bounds(spec, view.spec)
     number = _number(stage, stages, directory)
     _check_shared(spec, view.spec, number)
     row = stages[number - 1]
@@ -69,7 +72,7 @@ def _branch(spec: RunSpec, view: RunView, number: int, row: str, weights: str) -
         run=view.spec.digest(),
         method=method_label(view.spec),
         seed=view.spec.seed,
-        settings=view.spec.seedless_digest(),
+        settings=view.spec.settings_digest(),
         stage=number,
         row=row,
         weights=weights,
@@ -80,7 +83,7 @@ def _branch(spec: RunSpec, view: RunView, number: int, row: str, weights: str) -
 def _number(stage: str, stages: list[str], directory: Path) -> int:
     if stage in stages:
         return stages.index(stage) + 1
-    if stage.isdigit() and 1 <= int(stage) <= len(stages):
+    if stage.isdecimal() and 1 <= int(stage) <= len(stages):
         return int(stage)
     known = ", ".join(f"{number} ({name})" for number, name in enumerate(stages, start=1))
     raise UsageError(f"--from-stage {stage}: {directory} has no such stage", hint=f"one of {known}" if known else "")
@@ -89,26 +92,41 @@ def _number(stage: str, stages: list[str], directory: Path) -> int:
 def continued(request: Request, directory: Path) -> Request:
     """What is asked for, with the values of the run to go on from where it says nothing.
 
-    A request that names a method has modifiers of its own alone.
+    A request that names a method has modifiers of its own alone; one that names a recipe or profile has the settings of
+    method and modifiers from there.
 
     Args:
         request: What the user said.
         directory: Run directory of the other run.
 
     Raises:
+        UsageError: Its recipe or profile was a file, and the request names none.
         StoreError: It is no run directory, or damaged.
     """
     before = request_of(read_spec(directory))
-    if request.method is not None:
-        settings = {group: values for group, values in before.settings.items() if group != "modifier"}
-        before = before.model_copy(update={"joint_with": None, "modifiers": None, "settings": settings})
-    return request.over(before)
+    anew = request.recipe is not None or request.profile is not None
+    dropped = {"method": anew, "modifier": anew or request.method is not None}
+    settings = {group: values for group, values in before.settings.items() if not dropped.get(group)}
+    changes: dict[str, Any] = {"joint_with": None, "modifiers": None} if request.method is not None else {}
+    changes |= {"recipe": None} if anew else {}
+    combined = request.over(before.model_copy(update={**changes, "settings": settings}))
+    for kind, name, known in (
+        ("recipe", combined.recipe, recipe_names()),
+        ("profile", combined.profile, profile_names()),
+    ):
+        if name is not None and name not in known and not name.endswith(".yaml"):
+            raise UsageError(f"{directory} was made with {kind} {name} of a file", hint=f"name it with --{kind} FILE")
+    return combined
+
+
+def _check_bounds(spec: RunSpec, other: RunSpec) -> None:
+    for found, what in ((spec, "cannot go on from a stage"), (other, "has no stage to go on from")):
+        if found.bound is not None:
+            why = "base trains nothing" if found.bound == "base" else "joint trains on all tasks in one stage"
+            raise UsageError(f"--from: the bound {found.bound} {what}", why, "name a method")
 
 
 def _check_shared(spec: RunSpec, other: RunSpec, number: int) -> None:
-    if spec.bound is not None:
-        why = "base trains nothing" if spec.bound == "base" else "joint trains on all tasks in one stage"
-        raise UsageError(f"--from: the bound {spec.bound} cannot go on from a stage", why, "name a method")
     ours, theirs = (plain(planned_stages(found)[:number]) for found in (spec, other))
     differing = [] if ours == theirs else [f"the first {number} stages"]
     for name, values in differences(spec, other).items():
@@ -120,7 +138,7 @@ def _check_shared(spec: RunSpec, other: RunSpec, number: int) -> None:
         raise UsageError(
             "the new run cannot go on from the other one",
             f"they differ in {', '.join(differing)}",
-            "leave these out: what is not given is as it was in that run",
+            "what is not given is as it was in that run, as long as program and data are what they were",
         )
     if len(planned_stages(spec)) <= number:
         raise UsageError("no stage is left to train after the one that --from-stage names")

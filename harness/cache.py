@@ -14,6 +14,7 @@ from typing import Any
 
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import canonical_json, content_hash, plain, write_text
+from cl_bench.harness.sizes import room_left
 from cl_bench.tasks.base import Example
 
 CACHE_VERSION = 3
@@ -177,7 +178,7 @@ class Cache:
         except OSError as error:
             raise StoreError(
                 f"the cache {self.root} cannot be written",
-                str(error),
+                "; ".join(filter(None, (str(error), room_left(self.root)))),
                 "free some space, or name another folder in CL_BENCH_CACHE; resume goes on from what is finished",
             ) from error
 

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from functools import cache, partial
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
@@ -297,8 +297,9 @@ def exit_code_of(arguments: Sequence[str]) -> int:
     """Run one command line in this process; prints what it prints and returns its exit code."""
     given = list(arguments)
     with redirect_stdout(VisibleStream(sys.stdout)) if sys.stdout is not None else nullcontext():  # type: ignore[type-var]
-        call = partial(_parser().main, args=given, prog_name="cl-bench", standalone_mode=False)
-        return exit_code(call, "--json" in given)
+        return exit_code(
+            lambda: _parser().main(args=given, prog_name="cl-bench", standalone_mode=False), "--json" in given
+        )
 
 
 @cache

@@ -95,11 +95,15 @@ def _show(kind: str, name: str | None, include_paths: list[Path], json: bool) ->
     from cl_bench.harness.commands.show import KINDS, show_command
     from cl_bench.harness.run_directory import runs_below
 
+    if not kind or name == "":
+        raise UsageError("show: an empty name", hint="name a run directory, or a kind and a name")
     if name is None:
         # A folder may be called as a kind is: runs, methods.
-        if Path(kind).is_dir() and (kind.removesuffix("s") not in KINDS or any(runs_below(Path(kind)))):
+        if Path(kind).is_dir() and (kind.removesuffix("s") not in KINDS or runs_below(Path(kind))):
             return show_command("run", kind, include_paths, json)
-        raise UsageError(f"show {kind}: which one?", hint=f"cl-bench show {kind} NAME, or cl-bench show RUN_DIR")
+        raise UsageError(
+            f"show {kind}: which one?", hint=f"cl-bench show {kind} NAME, or cl-bench show RUN_DIR or FOLDER"
+        )
     return show_command(kind, name, include_paths, json)
 
 

@@ -116,7 +116,7 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
-    with _naming(path):
+    with naming(path):
         try:
             with temporary.open("wb") as stream:
                 stream.write(data)
@@ -132,7 +132,7 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Give the file's name to an error of the system that has none, or that of the file beside it."""
     try:
         yield
@@ -209,7 +209,7 @@ def append_line(path: Path, value: Any) -> int:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = (json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n").encode()
-    with _naming(path), path.open("ab", buffering=0) as stream:
+    with naming(path), path.open("ab", buffering=0) as stream:
         place = stream.tell()
         try:
             written = stream.write(line)
@@ -269,7 +269,7 @@ def flush_tree(folder: Path) -> None:
 
 def _sync(path: Path) -> None:
     # For a folder this flushes its entries, so that a rename survives a power cut.
-    with _naming(path):
+    with naming(path):
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)

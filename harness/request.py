@@ -69,7 +69,8 @@ class Request(BaseModel):
     def over(self, lower: Request) -> Request:
         """This request with another one's values where it has none; settings are merged name by name.
 
-        Method settings of the other one are dropped where this one names another method, and likewise for sequences.
+        Method settings of the other one are dropped where this one names another method, and likewise for sequences and
+        modifiers.
         What this one sets for every stage replaces what the other one sets for single stages.
         """
         base = lower.model_dump()
@@ -80,6 +81,10 @@ class Request(BaseModel):
                 settings.pop(group, None)
                 if group == "sequence":
                     base["order"] = None
+        if self.modifiers is not None and "modifier" in settings:
+            settings["modifier"] = {
+                name: found for name, found in settings["modifier"].items() if name in self.modifiers
+            }
         if "sequence" in settings:
             settings["sequence"] = _without_stage_values(settings["sequence"], self.group("sequence"))
         return Request.model_validate({**base, **own, "settings": merge(settings, self.settings)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ STAGES = "stages"
 WITHIN = "within"
 CHECKPOINT = "checkpoint"
 _AGAIN = "again"
+_NAME_END = re.compile(r"-[0-9a-f]{8}$")
+"""How the names of run directories end."""
 ENDED = ("done", "diverged")
 """States of a run that came to its end."""
 SCHEMA_VERSION = 1
@@ -61,13 +63,32 @@ def run_path(output: Path, spec: RunSpec, attempt: int = 1) -> Path:
     return output / slug(spec.sequence.name) / slug(method_label(spec)) / leaf
 
 
-def runs_below(path: Path) -> Iterator[Path]:
-    """The run that a path is or lies in; else the runs below it, sorted."""
+def runs_below(path: Path) -> list[Path]:
+    """The run that a path is or lies in; else the runs below it, sorted.
+
+    A folder around them that holds a saved specification, as ``--save-spec`` leaves it, is no run.
+    """
     around = [folder for folder in (path, *path.absolute().parents) if (folder / SPEC).is_file()]
-    if around:
-        yield around[0]
-    elif path.is_dir():
-        yield from (spec.parent for spec in sorted(path.rglob(SPEC)))
+    named = [folder for folder in around if _NAME_END.search(folder.resolve().name)]
+    if named or not path.is_dir():
+        return named[:1]
+    below = [spec.parent for spec in sorted(path.rglob(SPEC)) if spec.is_file()]
+    return [run for run in below if run != path] or below
+
+
+def no_run_at(place: object) -> NotARunError:
+    """The error for a place where ``runs_below`` finds nothing."""
+    return NotARunError(f"no run at {place}", f"neither it nor a folder below it has a {SPEC}", "see cl-bench run")
+
+
+def read_or_reason(directory: Path, read: Callable[[Path], RunView]) -> RunView | str:
+    """A run, or why it cannot be read: one of many hides no other."""
+    try:
+        return read(directory)
+    except ClBenchError as error:
+        return ": ".join(part for part in (error.what, error.why) if part)
+    except OSError as error:
+        return f"{error.filename or directory}: {error.strerror or error}"
 
 
 def attempt_of(directory: Path) -> int:

@@ -22,7 +22,7 @@ def run_error(error: Exception, spec: RunSpec, begun: bool, resume: str) -> Exce
         return ClBenchError(f"out of memory: {_first_line(error)}", _sizes(spec), _LESS_MEMORY)
     refused = of_the_system(error)
     if refused is not None:
-        return ClBenchError(refused.what, refused.why, f"free some space, or check the rights; then {resume}")
+        return ClBenchError(refused.what, refused.why, f"{refused.hint}; then {resume}")
     if isinstance(error, UsageError) and begun:
         # Its exit code says that nothing was done.
         return ClBenchError(error.what, error.why, error.hint)

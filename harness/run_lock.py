@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cl_bench.harness.errors import StoreError
+from cl_bench.harness.files import naming
 
 _TRIES, _WAIT_SECONDS = 20, 0.02
 
@@ -30,9 +31,10 @@ def held(path: Path) -> Iterator[None]:
                 f"process {stream.read().strip() or 'unknown'} holds its lock",
                 "wait for it, or stop it",
             )
-        stream.truncate(0)
-        stream.write(str(os.getpid()))
-        stream.flush()
+        with naming(path):
+            stream.truncate(0)
+            stream.write(str(os.getpid()))
+            stream.flush()
         yield
 
 

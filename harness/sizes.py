@@ -16,9 +16,9 @@ def size_text(count: int) -> str:
 
 def room_left(place: Path) -> str:
     """What the disk of a place, or of the nearest folder around it that is there, has left; empty where unknown."""
-    around = next((path for path in (place, *place.absolute().parents) if path.exists()), None)
     try:
-        disk = shutil.disk_usage(around) if around is not None else None
-    except OSError:
+        around = next(path for path in (place, *place.absolute().parents) if path.exists())
+        disk = shutil.disk_usage(around)
+    except (OSError, StopIteration):
         return ""
-    return f"{size_text(disk.free)} of {size_text(disk.total)} left" if disk is not None else ""
+    return f"{size_text(disk.free)} of {size_text(disk.total)} left"

@@ -164,7 +164,8 @@ class BranchSpec(_Spec):
         run: Digest of the other run's specification.
         method: What the other run is called.
         seed: Its seed.
-        settings: Hash of its specification but the seed: branches of runs that differ in it are no seeds of one.
+        settings: Hash of its specification but seed and sequence; branches of runs that differ in it are no seeds of
+            one run.
         stage: The last stage taken over, from 1.
         row: Its row.
         weights: Hash of its weights.
@@ -270,13 +271,13 @@ class RunSpec(_Spec):
         """What seeds of one specification have in common; those of a branch may go on from seeds of one, too."""
         payload = self.hash_payload()
         del payload["seed"]
-        if self.branch is not None:
-            payload["branch"] = {name: payload["branch"][name] for name in ("method", "settings", "stage", "row")}
+        branch = payload.get("branch")
+        payload["branch"] = branch and {name: branch[name] for name in ("method", "settings", "stage", "row")}
         return payload
 
-    def seedless_digest(self) -> str:
-        """SHA-256 of ``seedless_payload``, in hex."""
-        return _digest(self.seedless_payload())
+    def settings_digest(self) -> str:
+        """SHA-256, in hex, of what ``seedless_payload`` has beside the sequence: what trains a stage, and how."""
+        return _digest({name: value for name, value in self.seedless_payload().items() if name != "sequence"})
 
     def to_yaml(self) -> str:
         """The spec as YAML; ``from_yaml`` gives an equal spec back."""

@@ -235,7 +235,7 @@ def planned_rows(spec: RunSpec) -> list[str]:
 
 
 def standing(view: RunView) -> str:
-    """How far a run that is not done has come, where it stands, why, and how to go on."""
+    """How far a run has come, and of one that is not done where it stands, why, and how to go on."""
     status, rows = view.status, planned_rows(view.spec)
     state = status.get("state", "not started")
     place = "/".join(str(status[name]) for name in ("stage", "phase") if status.get(name))

@@ -75,6 +75,11 @@ def test_a_disk_that_is_full_is_told_with_what_it_has_left_and_how_to_go_on(numb
     assert told.hint.endswith("; then cl-bench resume HERE")
 
 
+def test_a_place_that_cannot_be_looked_at_is_told_without_its_room() -> None:
+    told = of_the_system(OSError(errno.ENOSPC, "full", "/" + "x" * 300))
+    assert told is not None and told.why == "full"
+
+
 @pytest.mark.parametrize("size", [64, 700, 100_000])
 @pytest.mark.parametrize("save", [torch.save, save_file])
 def test_a_disk_that_is_full_within_a_file_of_weights(

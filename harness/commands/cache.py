@@ -9,6 +9,7 @@ from cl_bench.harness.cache import cache_root
 from cl_bench.harness.cache_contents import entries, kinds, parse_age, parse_size, prunable, remove
 from cl_bench.harness.commands.execution import print_json
 from cl_bench.harness.errors import UsageError
+from cl_bench.harness.sizes import size_text
 
 
 def list_command(json: bool) -> int:
@@ -62,11 +63,3 @@ def prune_command(
         verb = "would remove" if dry_run else "removed"
         print(f"{verb} {len(chosen)} of {len(found)} entries, {size_text(freed)}; {size_text(left)} left")
     return 0
-
-
-def size_text(size: int) -> str:
-    """Bytes for people: ``12.3 MB``."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} B"

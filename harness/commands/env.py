@@ -31,8 +31,8 @@ def environment_report() -> dict[str, Any]:
     from cl_bench import __version__
     from cl_bench.harness.cache import cache_root
     from cl_bench.harness.cache_contents import kinds
-    from cl_bench.harness.commands.cache import size_text
     from cl_bench.harness.manifest import environment
+    from cl_bench.harness.sizes import size_text
 
     cuda = torch.cuda.is_available()
     return {

@@ -107,6 +107,16 @@ _RESTORED = (
 )
 
 
+def data_places(directory: Path) -> dict[str, Any]:
+    """Where a run took its data from, by field of ``Execution``; what its manifest does not say is left out.
+
+    Raises:
+        StoreError: The manifest holds values of another form.
+    """
+    recorded = _last_execution(directory)
+    return _checked({name: recorded[name] for name in ("data_root", "gold_ids") if recorded.get(name)}, directory)
+
+
 def _refuse_plug_ins(directory: Path, recorded: Any, needed: Collection[str]) -> None:
     """Refuse a run that needs plug-ins where no option names their folders."""
     spec, registry = read_spec(directory), Registry()

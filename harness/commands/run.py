@@ -82,8 +82,12 @@ def run_command(options: RunOptions) -> int:
     """
     if (options.execution.branch_from is None) != (options.from_stage is None):
         raise UsageError("--from and --from-stage go together")
+    if options.tune and options.from_stage is not None:
+        hint = "tune with --write-recipe FILE first, and give that with --recipe"
+        raise UsageError("--tune tries settings from the untouched model, and --from goes on from a stage", hint=hint)
     if options.write_recipe is not None and not options.tune:
         raise UsageError("--write-recipe goes with --tune")
+    options = replace(options, execution=_with_places(options.execution))
     prepare_libraries(options.execution)
     check_device(options.execution.device)
     request = _request(options)
@@ -102,15 +106,24 @@ def run_command(options: RunOptions) -> int:
     return report(outcomes, options.json, tuned)
 
 
+def _with_places(execution: Execution) -> Execution:
+    """Of a branch, with the data places of the run that it goes on from where none is given."""
+    if execution.branch_from is None:
+        return execution
+    from cl_bench.harness.commands.resume import data_places
+
+    before = data_places(execution.branch_from)
+    return replace(execution, **{name: place for name, place in before.items() if getattr(execution, name) is None})
+
+
 def _request(options: RunOptions) -> Request:
     """What was asked for on the command line, over a file, or over the run that this one goes on from."""
-    if options.file is not None:
-        return options.request.over(read_request(options.file))
+    asked = options.request if options.file is None else options.request.over(read_request(options.file))
     if options.execution.branch_from is None:
-        return options.request
+        return asked
     from cl_bench.harness.branching import continued
 
-    return continued(options.request, options.execution.branch_from)
+    return continued(asked, options.execution.branch_from)
 
 
 def resolve_noted(

@@ -1,14 +1,15 @@
-"""``cl-bench show FOLDER``: the runs below a folder, a line each, with where each stands."""
+"""``cl-bench show FOLDER``: the runs below a folder, three lines each, with where each stands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
-from cl_bench.harness.errors import ClBenchError, NotARunError
-from cl_bench.harness.run_directory import SPEC, load_run, runs_below
+from cl_bench.harness.escaping import visible
+from cl_bench.harness.run_directory import STATUS, load_run, no_run_at, read_or_reason, runs_below
 
 Row = dict[str, Any]
 
@@ -19,9 +20,9 @@ def show_runs_command(folder: Path, json: bool) -> int:
     Raises:
         NotARunError: There is none.
     """
-    directories = list(runs_below(folder))
+    directories = runs_below(folder)
     if not directories:
-        raise NotARunError(f"no run at {folder}", f"neither it nor a folder below it has a {SPEC}", "see cl-bench run")
+        raise no_run_at(folder)
     rows = [_row(directory) for directory in directories]
     print_json(rows) if json else _print(rows)
     return 0
@@ -30,15 +31,17 @@ def show_runs_command(folder: Path, json: bool) -> int:
 def _row(directory: Path) -> Row:
     from cl_bench.reports.content import headline, planned_rows, standing
 
-    empty: Row = {"directory": str(directory), "run": "", "state": "damaged", "rows_finished": 0, "rows": 0}
-    try:
-        view = load_run(directory, verify=False)
-    except ClBenchError as error:  # one that cannot be read hides no other
-        return {**empty, "standing": " ".join(": ".join(filter(None, (error.what, error.why))).split())}
+    damaged: Row = {"directory": str(directory), "run": "", "state": "damaged", "rows_finished": 0, "rows": 0}
+    view = read_or_reason(directory, partial(load_run, verify=False))
+    if isinstance(view, str):
+        return {**damaged, "standing": view}
+    state = view.status.get("state", "not started")
+    if not isinstance(state, str):
+        return {**damaged, "run": headline(view), "standing": f"{directory / STATUS} is damaged: its state is no text"}
     return {
-        **empty,
+        "directory": str(directory),
         "run": headline(view),
-        "state": view.status.get("state", "not started"),
+        "state": state,
         "rows_finished": len(view.stages),
         "rows": len(planned_rows(view.spec)),
         "standing": standing(view),
@@ -47,4 +50,6 @@ def _row(directory: Path) -> Row:
 
 def _print(rows: Sequence[Row]) -> None:
     for row in rows:
-        print(f"{row['run'] or row['directory']}\n    {row['directory']}\n    {row['standing']}")
+        # Names of folders and what a run says of itself may hold line breaks, which would look like runs of their own.
+        parts = [visible(text) for text in (row["run"], row["directory"], row["standing"]) if text]
+        print("\n    ".join(parts))

@@ -6,11 +6,12 @@ import glob
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cl_bench.harness.compare.whole import load_whole
-from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError, UsageError
-from cl_bench.harness.run_directory import ENDED, SPEC, RunView, runs_below
+from cl_bench.harness.errors import StoreError, UsageError
+from cl_bench.harness.run_directory import ENDED, RunView, no_run_at, read_or_reason, runs_below
 
 _THREADS = 4
 
@@ -76,7 +77,7 @@ def _runs_at(place: str) -> list[Path]:
         )
     runs = [run for path in paths for run in runs_below(path)]
     if not runs:
-        raise NotARunError(f"no run at {place}", f"neither it nor a folder below it has a {SPEC}", "see cl-bench run")
+        raise no_run_at(place)
     return runs
 
 
@@ -97,12 +98,8 @@ def _shown(directory: Path) -> Path:
 
 
 def _load(directory: Path) -> RunView | str:
-    try:
-        return load_whole(directory, shifts=False)
-    except ClBenchError as error:
-        return "cannot be read: " + ": ".join(part for part in (error.what, error.why) if part)
-    except OSError as error:  # one run that the system does not let us read hides no other
-        return f"cannot be read: {error.filename or directory}: {error.strerror or error}"
+    found = read_or_reason(directory, partial(load_whole, shifts=False))
+    return f"cannot be read: {found}" if isinstance(found, str) else found
 
 
 def _why_not(view: RunView, earlier: dict[str, RunView]) -> str:

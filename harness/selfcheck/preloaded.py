@@ -1,7 +1,7 @@
 """What a run loads, loaded once by the process that all processes of a check are forked from.
 
-Several packages import their parts when they are first used; those that a run uses are named. The lab's world is split
-into its pools here too: it is the same for every run.
+Several packages import their parts when they are first used; those that a run uses are named. The lab's rows
+for dev and test are set apart here too: they are the same for every run.
 """
 
 from __future__ import annotations

@@ -193,6 +193,8 @@ def test_a_branch_asks_for_what_the_run_before_it_had(tiny: Path, tmp_path: Path
     assert continuing() == []
     assert continuing(settings={"method": {"epochs": 4}}) == ["method.settings.epochs"]
     assert continuing(method="sft") == ["modifiers"], "a method that is named brings its own modifiers"
+    assert continuing(modifiers=()) == ["modifiers"]
+    assert {"recipe", "method.settings.learning_rate", "modifiers"} < set(continuing(recipe="reference"))
     changed = continuing(method="dft", modifiers=("replay",))
     assert {name.partition(".")[0] for name in changed} == {"method", "modifiers"}
     assert "method.name" in changed

@@ -12,7 +12,10 @@ from cl_bench.harness.compare.comparability import check_comparable
 from cl_bench.harness.compare.comparison import compare_runs
 from cl_bench.harness.compare.runs import find_runs
 from cl_bench.harness.compare.table import MethodRow, Panel, panels
+from cl_bench.harness.errors import NotComparableError
+from cl_bench.harness.measure.items.churn import check_seeds
 from cl_bench.reports.compare import warnings
+from cl_bench.reports.seeds import summarise_seeds
 from tests.compare.small_runs import TASKS, VALUES, Values, make_run
 
 
@@ -41,6 +44,17 @@ def test_branches_of_runs_with_other_settings_are_rows_of_their_own(tmp_path: Pa
     for settings in ("77", "88"):
         make_run(tmp_path, branch=branch_of("aa", settings))
     assert sorted(rows_of(tmp_path)) == [f"sft-after-dft-chemistry (settings={two * 4}...)" for two in ("77", "88")]
+
+
+def test_a_branch_is_no_other_seed_of_a_run_that_is_none(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    make_run(tmp_path, seed=1, branch=branch_of("aa"))
+    one, other = find_runs([str(tmp_path)]).views
+    for pair in ((one, other), (other, one)):
+        with pytest.raises(NotComparableError, match="branch"):
+            check_seeds(*pair)
+        with pytest.raises(NotComparableError, match="branch"):
+            summarise_seeds(pair)
 
 
 def test_branches_of_several_seeds_are_one_row_which_says_where_they_share_stages(tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ def test_a_branch_that_keeps_few_weights_goes_on_after_its_first_own_stage(
         (["--from-stage", "1", "--model", "lab-m"], "they differ in model"),
         (["--from-stage", "1", "--limit", "4"], "limit (4 here, 8 there)"),
         (["--from-stage", "1", "--method", "base"], "base trains nothing"),
+        (["--from-stage", "1", "--tune"], "--tune tries settings from the untouched model"),
+        (["--from-stage", "\u00b2"], "has no such stage"),
         (["--from-stage", "1", "--method", "joint"], "joint trains on all tasks in one stage"),
         (["--from-stage", "1", "--order", "reversed"], "the first 1 stages"),
         ([], "go together"),
