@@ -9,9 +9,8 @@ from typing import Any
 
 from cl_bench.harness.errors import StoreError, UsageError
 from cl_bench.harness.files import canonical_json, flush_tree, plain, temporary_name
-from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.models.fingerprint import weights_fingerprint
-from cl_bench.harness.planned_stages import planned_stages
+from cl_bench.harness.planned_stages import planned_rows, planned_stages
 from cl_bench.harness.profile_files import profile_names, recipe_names
 from cl_bench.harness.request import Request, request_of
 from cl_bench.harness.resolve import differences
@@ -109,14 +108,14 @@ def continued(request: Request, directory: Path) -> Request:
     settings = {group: values for group, values in before.settings.items() if not dropped.get(group)}
     changes: dict[str, Any] = {"joint_with": None, "modifiers": None} if request.method is not None else {}
     changes |= {"recipe": None} if anew else {}
-    combined = request.over(before.model_copy(update={**changes, "settings": settings}))
-    for kind, name, known in (
-        ("recipe", combined.recipe, recipe_names()),
-        ("profile", combined.profile, profile_names()),
+    before = before.model_copy(update={**changes, "settings": settings})
+    for kind, name, given, known in (
+        ("recipe", before.recipe, request.recipe, recipe_names()),
+        ("profile", before.profile, request.profile, profile_names()),
     ):
-        if name is not None and name not in known and not name.endswith(".yaml"):
+        if name is not None and given is None and name not in known:
             raise UsageError(f"{directory} was made with {kind} {name} of a file", hint=f"name it with --{kind} FILE")
-    return combined
+    return request.over(before)
 
 
 def _check_bounds(spec: RunSpec, other: RunSpec) -> None:
@@ -156,7 +155,7 @@ def take_over(store: Store, source: Path | None) -> None:
     """
     branch = store.spec.branch
     assert branch is not None
-    names = [BASE_ROW, *(name for name, _ in planned_stages(store.spec)[: branch.stage])]
+    names = planned_rows(store.spec)[: branch.stage + 1]
     folders = [stage_folder(index, name) for index, name in enumerate(names)]
     for folder in folders:
         if not store.exists(f"{folder}/{DONE}"):

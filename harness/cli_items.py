@@ -17,7 +17,7 @@ from cl_bench.harness.cli_options import (
     RunDevice,
     RunThreads,
 )
-from cl_bench.harness.errors import UsageError
+from cl_bench.harness.errors import NotARunError, UsageError
 
 if TYPE_CHECKING:
     from cl_bench.harness.measure.items.transitions import Transition
@@ -93,14 +93,16 @@ def recover(
 
 def _show(kind: str, name: str | None, include_paths: list[Path], json: bool) -> int:
     from cl_bench.harness.commands.show import KINDS, show_command
-    from cl_bench.harness.run_directory import runs_below
 
     if not kind or name == "":
         raise UsageError("show: an empty name", hint="name a run directory, or a kind and a name")
     if name is None:
-        # A folder may be called as a kind is: runs, methods.
-        if Path(kind).is_dir() and (kind.removesuffix("s") not in KINDS or runs_below(Path(kind))):
-            return show_command("run", kind, include_paths, json)
+        try:
+            if Path(kind).is_dir():
+                return show_command("run", kind, include_paths, json)
+        except NotARunError:
+            if kind.removesuffix("s") not in KINDS:  # a folder may be called as a kind is: runs, methods
+                raise
         raise UsageError(
             f"show {kind}: which one?", hint=f"cl-bench show {kind} NAME, or cl-bench show RUN_DIR or FOLDER"
         )

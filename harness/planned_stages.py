@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.spec import RunSpec, StageSpec
 
 JOINT = "joint"
@@ -14,6 +15,11 @@ def planned_stages(spec: RunSpec) -> list[tuple[str, tuple[StageSpec, ...]]]:
     if spec.bound == JOINT:
         return [(JOINT, spec.sequence.stages)]
     return [(stage.name, (stage,)) for stage in spec.sequence.stages]
+
+
+def planned_rows(spec: RunSpec) -> list[str]:
+    """Rows of a run that has come to its end: the untouched model's, then one a stage."""
+    return [BASE_ROW, *(name for name, _ in planned_stages(spec))]
 
 
 def learned_columns(spec: RunSpec) -> dict[str, tuple[str, ...]]:

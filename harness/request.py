@@ -70,8 +70,7 @@ class Request(BaseModel):
         """This request with another one's values where it has none; settings are merged name by name.
 
         Method settings of the other one are dropped where this one names another method, and likewise for sequences and
-        modifiers.
-        What this one sets for every stage replaces what the other one sets for single stages.
+        modifiers. What this one sets for every stage replaces what the other one sets for single stages.
         """
         base = lower.model_dump()
         own = {key: value for key, value in self.model_dump().items() if value is not None and key != "settings"}

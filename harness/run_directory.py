@@ -13,8 +13,8 @@ from typing import Any
 from cl_bench.harness.errors import ClBenchError, NotARunError, StoreError
 from cl_bench.harness.files import first_damaged, read_json, read_jsonl, read_object
 from cl_bench.harness.liveness import as_it_is
-from cl_bench.harness.measure.matrix import BASE_ROW, Matrix
-from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.measure.matrix import Matrix
+from cl_bench.harness.planned_stages import planned_rows
 from cl_bench.harness.spec import RunSpec
 
 SPEC = "spec.yaml"
@@ -279,7 +279,7 @@ def load_run(directory: Path, verify: bool = True, weights: bool = False) -> Run
     """
     spec = read_spec(directory)
     stages: dict[str, Path] = {}
-    for index, name in enumerate((BASE_ROW, *learned_columns(spec))):
+    for index, name in enumerate(planned_rows(spec)):
         folder = directory / stage_folder(index, name)
         if verify_stage(folder, weights) if verify else (folder / DONE).is_file():
             stages[name] = folder

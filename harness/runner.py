@@ -28,7 +28,7 @@ from cl_bench.harness.memory import resident_bytes
 from cl_bench.harness.models.by_name import verified_folder
 from cl_bench.harness.models.chat_model import ChatModel
 from cl_bench.harness.models.safetensors_header import stored_parameters
-from cl_bench.harness.planned_stages import learned_columns, planned_stages
+from cl_bench.harness.planned_stages import learned_columns, planned_rows, planned_stages
 from cl_bench.harness.redaction import redacted
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import (
@@ -274,7 +274,7 @@ def _drop_checkpoints(store: Store, execution: Execution, finished: int) -> None
 
 def _all_intact(store: Store) -> bool:
     """Whether every stage of a concluded run verifies; a diverged run has those before the divergence."""
-    names = [BASE_ROW, *(name for name, _ in planned_stages(store.spec))]
+    names = planned_rows(store.spec)
     done = [store.stage_done(index, name) for index, name in enumerate(names)]
     written = all(store.exists(name) for name in (MATRIX, METRICS, REPORT))
     return (all(done) or store.state() == "diverged") and written

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from cl_bench.harness.errors import UsageError
+from cl_bench.harness.files import content_hash
 from cl_bench.harness.validation import build
 from cl_bench.harness.yaml_files import dump_yaml, parse_yaml
 from cl_bench.methods.base import Precision
@@ -265,7 +264,7 @@ class RunSpec(_Spec):
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, in hex; its first eight digits end the run directory's name."""
-        return _digest(self.hash_payload())
+        return content_hash(self.hash_payload())
 
     def seedless_payload(self) -> dict[str, Any]:
         """What seeds of one specification have in common; those of a branch may go on from seeds of one, too."""
@@ -277,7 +276,7 @@ class RunSpec(_Spec):
 
     def settings_digest(self) -> str:
         """SHA-256, in hex, of what ``seedless_payload`` has beside the sequence: what trains a stage, and how."""
-        return _digest({name: value for name, value in self.seedless_payload().items() if name != "sequence"})
+        return content_hash({name: value for name, value in self.seedless_payload().items() if name != "sequence"})
 
     def to_yaml(self) -> str:
         """The spec as YAML; ``from_yaml`` gives an equal spec back."""
@@ -349,12 +348,3 @@ def data_options(data: DataSpec, execution: Execution) -> DataOptions:
         option_order=data.option_order,
         allow_code=execution.allow_code,
     )
-
-
-def canonical_json(content: Any) -> str:
-    """JSON with sorted keys and no spaces; equal content gives equal text. NaN and infinity are refused."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def _digest(payload: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(payload).encode()).hexdigest()

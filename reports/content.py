@@ -10,7 +10,7 @@ from cl_bench.harness.files import read_json
 from cl_bench.harness.measure.contamination_scores import clean_metrics
 from cl_bench.harness.measure.matrix import BASE_ROW, Cell, Column, ColumnKind, Matrix
 from cl_bench.harness.measure.run_metrics import current_metrics
-from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.planned_stages import learned_columns, planned_rows
 from cl_bench.harness.run_directory import ENDED, RunView, method_label
 from cl_bench.harness.spec import RunSpec
 
@@ -227,11 +227,6 @@ def rejected_sentences(view: RunView) -> list[str]:
         for stage, found in view.adaptations().items()
         if any(found["rejected"].values()) and not found["data_generation"]
     ]
-
-
-def planned_rows(spec: RunSpec) -> list[str]:
-    """Rows of a run that has ended."""
-    return [BASE_ROW, *learned_columns(spec)]
 
 
 def standing(view: RunView) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
-from cl_bench.harness.commands.resume import as_before
+from cl_bench.harness.commands.recorded import as_before
 from cl_bench.harness.compare.whole import load_whole
 from cl_bench.harness.errors import EXIT_DONE
 from cl_bench.harness.progress import make_progress

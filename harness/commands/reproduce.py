@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
-from cl_bench.harness.commands.resume import as_before
+from cl_bench.harness.commands.recorded import as_before
 from cl_bench.harness.commands.run import run_all
 from cl_bench.harness.errors import EXIT_DONE, EXIT_FAILED, ClBenchError, StoreError, UsageError
 from cl_bench.harness.files import write_text
@@ -17,7 +17,7 @@ from cl_bench.harness.manifest import environment
 from cl_bench.harness.progress import ClosingProgress, make_progress
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.run_directory import ENDED, RunView, load_run, next_attempt, run_path
-from cl_bench.harness.selfcheck.results import first_difference, results_of
+from cl_bench.harness.selfcheck.results import compared
 from cl_bench.harness.spec import Execution, RunSpec
 
 _ENVIRONMENT = ("python", "machine", "threads", "git_commit", "git_diff_sha256")
@@ -64,6 +64,7 @@ def reproduce_command(
     if save_spec is not None:
         write_text(save_spec, view.spec.to_yaml())
     again: Path | None = None
+    files = 0
     difference: str | None = None
     with talking_on_stderr(), make_progress(execution.progress) as progress:
         registry = Registry(execution.include_paths)
@@ -74,14 +75,13 @@ def reproduce_command(
             if decisive := [one.what for one in found if one.decides]:
                 raise StoreError(f"{directory} cannot be run again here", f"not what it was: {', '.join(decisive)}")
             again = _run_again(view.spec, execution, registry, progress)
-            difference = first_difference(again, directory)
-    compared = len(results_of(directory)) if again is not None else 0
+            difference, files = compared(again, directory)
     if json:
-        second = {"second_run": str(again) if again is not None else None, "files_compared": compared}
+        second = {"second_run": str(again) if again is not None else None, "files_compared": files}
         mismatches = [_as_plain(one) for one in found]
         print_json({"run": str(directory), "not_matched": mismatches, **second, "difference": difference})
     else:
-        _print(found, again, difference, compared)
+        _print(found, again, difference, files)
     return EXIT_FAILED if difference or any(one.decides for one in found) else EXIT_DONE
 
 

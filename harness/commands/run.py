@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.cli_errors import of_the_system
 from cl_bench.harness.commands.execution import check_device, prepare_libraries, print_json, talking_on_stderr
+from cl_bench.harness.commands.recorded import data_places
 from cl_bench.harness.errors import (
     EXIT_DONE,
     EXIT_FAILED,
@@ -110,8 +111,6 @@ def _with_places(execution: Execution) -> Execution:
     """Of a branch, with the data places of the run that it goes on from where none is given."""
     if execution.branch_from is None:
         return execution
-    from cl_bench.harness.commands.resume import data_places
-
     before = data_places(execution.branch_from)
     return replace(execution, **{name: place for name, place in before.items() if getattr(execution, name) is None})
 

@@ -125,7 +125,7 @@ def _table(name: str, counts: Mapping[str, int], chance: float, order: OptionOrd
 
 
 def _score_run(directory: Path, options: ScoreOptions) -> int:
-    from cl_bench.harness.commands.resume import as_before
+    from cl_bench.harness.commands.recorded import as_before
     from cl_bench.harness.measure.rescored_run import rescored_cells
     from cl_bench.harness.run_directory import load_run
 

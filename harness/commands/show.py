@@ -8,11 +8,11 @@ from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
 from cl_bench.harness.commands.list import bound_row, summary
-from cl_bench.harness.commands.show_runs import show_runs_command
+from cl_bench.harness.commands.show_runs import show_runs
 from cl_bench.harness.errors import UnknownNameError
 from cl_bench.harness.registry import Registry
 from cl_bench.harness.request import BOUNDS
-from cl_bench.harness.run_directory import SPEC
+from cl_bench.harness.run_directory import no_run_at, runs_below
 from cl_bench.harness.yaml_files import parse_yaml, read_mapping
 
 KINDS = ("method", "modifier", "task", "sequence", "suite", "model", "profile", "recipe", "run")
@@ -155,8 +155,11 @@ def _show_model(name: str, json: bool) -> int:
 
 
 def _show_run(directory: Path, json: bool) -> int:
-    if directory.is_dir() and not (directory / SPEC).is_file():
-        return show_runs_command(directory, json)
+    found = runs_below(directory)
+    if not found and directory.is_dir():
+        raise no_run_at(directory)
+    if found not in ([], [directory]):
+        return show_runs(found, json)
     if json:
         from cl_bench.harness.compare.whole import load_whole
 

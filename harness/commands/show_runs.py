@@ -9,27 +9,21 @@ from typing import Any
 
 from cl_bench.harness.commands.execution import print_json
 from cl_bench.harness.escaping import visible
-from cl_bench.harness.run_directory import STATUS, load_run, no_run_at, read_or_reason, runs_below
+from cl_bench.harness.planned_stages import planned_rows
+from cl_bench.harness.run_directory import STATUS, load_run, read_or_reason
 
 Row = dict[str, Any]
 
 
-def show_runs_command(folder: Path, json: bool) -> int:
-    """Print the runs below a folder; with ``json`` a list of objects. Files are not compared with their hashes.
-
-    Raises:
-        NotARunError: There is none.
-    """
-    directories = runs_below(folder)
-    if not directories:
-        raise no_run_at(folder)
+def show_runs(directories: Sequence[Path], json: bool) -> int:
+    """Print runs; with ``json`` a list of objects. Files are not compared with their hashes."""
     rows = [_row(directory) for directory in directories]
     print_json(rows) if json else _print(rows)
     return 0
 
 
 def _row(directory: Path) -> Row:
-    from cl_bench.reports.content import headline, planned_rows, standing
+    from cl_bench.reports.content import headline, standing
 
     damaged: Row = {"directory": str(directory), "run": "", "state": "damaged", "rows_finished": 0, "rows": 0}
     view = read_or_reason(directory, partial(load_run, verify=False))

@@ -9,9 +9,8 @@ from cl_bench.harness.conformance.check import Check
 from cl_bench.harness.documents import validate_document
 from cl_bench.harness.errors import StoreError
 from cl_bench.harness.files import read_json, read_jsonl
-from cl_bench.harness.measure.matrix import BASE_ROW
 from cl_bench.harness.measure.run_metrics import run_metrics
-from cl_bench.harness.planned_stages import learned_columns
+from cl_bench.harness.planned_stages import learned_columns, planned_rows
 from cl_bench.harness.run_directory import (
     ADAPTATION,
     CONTAMINATION,
@@ -70,7 +69,7 @@ def _misfits(directory: Path) -> Iterator[str]:
 
 def _gaps(view: RunView) -> Iterator[str]:
     """Rows that are missing before a finished one, or at all in a run that is done."""
-    planned = [BASE_ROW, *learned_columns(view.spec)]
+    planned = planned_rows(view.spec)
     finished = [row in view.stages for row in planned]
     last = (
         len(planned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,16 @@ def first_difference(one: Path, other: Path) -> str:
 
     Weights that one of them did not keep (``--keep-checkpoints``) are not compared.
     """
+    return compared(one, other)[0]
+
+
+def compared(one: Path, other: Path) -> tuple[str, int]:
+    """``first_difference``, and the number of files that the second run has."""
     found, expected = results_of(one), results_of(other)
-    dropped = tuple({*_dropped(one), *_dropped(other)})
+    return _first(found, expected, tuple({*_dropped(one), *_dropped(other)})), len(expected)
+
+
+def _first(found: Mapping[str, str], expected: Mapping[str, str], dropped: tuple[str, ...]) -> str:
     for name in sorted(found.keys() | expected.keys()):
         if dropped and name.startswith(dropped):
             continue

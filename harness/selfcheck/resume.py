@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cl_bench.harness.run_directory import run_path
-from cl_bench.harness.selfcheck.results import first_difference, results_of
+from cl_bench.harness.selfcheck.results import compared
 from cl_bench.harness.selfcheck.ticks import ACTIVITIES, Activity, random_point
 from cl_bench.harness.spec import Execution, RunSpec
 from cl_bench.methods.base import Progress
@@ -203,5 +203,5 @@ class _Killing:
 
     def _compare(self, directory: Path, whole: Path) -> None:
         self._check.runs += 1
-        self._check.problem = first_difference(directory, whole)
-        self._check.files += len(results_of(whole))
+        self._check.problem, files = compared(directory, whole)
+        self._check.files += files

@@ -198,6 +198,15 @@ def test_a_branch_asks_for_what_the_run_before_it_had(tiny: Path, tmp_path: Path
     changed = continuing(method="dft", modifiers=("replay",))
     assert {name.partition(".")[0] for name in changed} == {"method", "modifiers"}
     assert "method.name" in changed
+    with pytest.raises(UsageError, match="unknown recipe"):
+        continuing(recipe="refrence")
+    of_a_file = spec.model_copy(update={"recipe": "mine"})
+    before = run_path(tmp_path, of_a_file)
+    before.mkdir(parents=True)
+    (before / "spec.yaml").write_text(of_a_file.to_yaml(), encoding="utf-8")
+    with pytest.raises(UsageError, match="recipe mine of a file"):
+        continued(Request(), before)
+    assert continued(Request(recipe="lab"), before).recipe == "lab"
 
 
 def test_changes_are_named(tiny: Path) -> None:

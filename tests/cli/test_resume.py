@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cl_bench.harness.commands.resume import as_before
+from cl_bench.harness.commands.recorded import as_before
 from cl_bench.harness.errors import StoreError, UsageError
 from cl_bench.harness.files import plain
 from cl_bench.harness.run_directory import MANIFEST

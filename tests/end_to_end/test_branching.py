@@ -6,15 +6,13 @@ import json
 import shutil
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cl_bench.harness.generation.local import LocalSampler
 from cl_bench.harness.selfcheck.results import first_difference, results_of
-from cl_bench.methods.base import Adaptation
 from cl_bench.methods.dft import DFT
-from tests.end_to_end.compare import only_run
+from tests.end_to_end.compare import interrupted, only_run
 from tests.end_to_end.conftest import Cli, call
 from tests.end_to_end.test_failing import COMMAND
 
@@ -65,15 +63,7 @@ def test_a_branch_that_keeps_few_weights_goes_on_after_its_first_own_stage(
     first: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = [*OTHER, "--from", str(first), "--from-stage", "1", "--keep-checkpoints", "last"]
-    real, stages = DFT.adapt, []
-
-    def failing(self: DFT, student: Any, stage: Any, context: Any) -> Adaptation:
-        stages.append(stage.name)
-        if len(stages) == 2:
-            raise KeyboardInterrupt
-        return real(self, student, stage, context)
-
-    monkeypatch.setattr(DFT, "adapt", failing)
+    stages = interrupted(monkeypatch, DFT, 2)
     assert cli(*command, cwd=tmp_path).returncode == 130
     branch = only_run(tmp_path / "runs")
     assert [path.parent.name for path in branch.glob("stages/*/checkpoint")] == ["02-biology"]

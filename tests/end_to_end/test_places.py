@@ -7,7 +7,7 @@ import re
 import shutil
 from collections import namedtuple
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -16,10 +16,9 @@ from cl_bench.harness.planned_stages import planned_stages
 from cl_bench.harness.selfcheck.results import first_difference
 from cl_bench.harness.spec import Execution
 from cl_bench.harness.store import Store
-from cl_bench.methods.base import Adaptation
 from cl_bench.methods.sft import SFT
 from tests.compare.small_runs import spec_of
-from tests.end_to_end.compare import only_run
+from tests.end_to_end.compare import interrupted, only_run
 from tests.end_to_end.conftest import Cli
 from tests.end_to_end.test_failing import COMMAND
 
@@ -48,15 +47,7 @@ def test_fresh_starts_over_beside_and_keeps_no_weights_where_asked(cli: Cli, tmp
 def test_an_interrupted_run_says_where_it_stands_and_keeps_what_it_is_told_from_then_on(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, stages = SFT.adapt, []
-
-    def interrupted(self: SFT, student: Any, stage: Any, context: Any) -> Adaptation:
-        stages.append(stage.name)
-        if len(stages) == 3:
-            raise KeyboardInterrupt
-        return real(self, student, stage, context)
-
-    monkeypatch.setattr(SFT, "adapt", interrupted)
+    interrupted(monkeypatch, SFT, 3)
     (tmp_path / "own").mkdir()
     stopped = cli(*COMMAND, "--include-path", "own", cwd=tmp_path)
     assert stopped.returncode == 130 and f"--include-path {tmp_path / 'own'}" in stopped.stderr
